@@ -4,8 +4,9 @@
     python benchmarks/gate.py seconds hotpotqa --out runs/gate
     python benchmarks/gate.py report hotpotqa --out runs/gate
 
-`run` indexes up to 400 passages with the evidence of up to 200 questions of people, and makes a test set of 200 rows
-(of 200 and 400 with `--rows 200 400`) without a language model. The changes and the strengths in which they can be
+`run` indexes up to 400 passages with the evidence of up to 200 questions of people, and makes test sets of 200 rows
+(of 200 and 400 with `--rows 200 400`) without a language model: one with the default shares of kinds, or those that
+`--sets` names (`SHARES_OF`). The changes and the strengths in which they can be
 made stand in `planted.py`. People's questions alone choose the strength: of a fault the one whose cost is nearest to
 the cost that it is to have, which are spread evenly over 1 to 10 points; of a harmless change the first that alters a
 ranking and people's recall no more than chance does. Only then is the changed system asked the made questions. What
@@ -57,8 +58,13 @@ COSTS = (0.01, 0.10)
 """Recall that a fault must cost people's questions to count."""
 CHANCE = 0.01
 """Most by which people's recall may differ after a harmless change, whatever the interval says."""
-WITH_EVIDENCE = {kind: share for kind, share in kinds.SHARES.items() if kind not in kinds.WITHOUT_ANSWER}
-"""Kinds of questions that have a recall."""
+SHARES_OF: Mapping[str, Mapping[str, float]] = {
+    "made": {kind: share for kind, share in kinds.SHARES.items() if kind not in kinds.WITHOUT_ANSWER},
+    "fact": {kinds.FACT: 1},
+    "broad": {kinds.BROAD: 1},
+    "linked": {kinds.BRIDGE: 1, kinds.LIST: 1, kinds.COMPARISON: 1},
+}
+"""Shares by kind of the test sets that can be made, all of questions that have a recall."""
 
 Asked = Sequence[tuple[str, frozenset[str]]]
 """Questions with the ids of the documents that answer them."""
@@ -176,18 +182,21 @@ class Cells:
         return ids
 
 
-def make_questions(folder: Path, people: Asked, sizes: Sequence[int]) -> None:
-    """Write people's questions and made test sets of these sizes to `questions.json`."""
-    sets: dict[str, Asked] = {"people": people}
-    with Workspace.open(folder / "index.kraq") as space:
-        for rows in sizes:
-            plan = TestsetPlan(rows, WITH_EVIDENCE)
-            testset = make_testset(space, plan=plan, draft=folder / f"made-{rows}.draft")
-            testset.save(folder / f"made-{rows}.jsonl")
-            answerable = [row for row in testset if row.supporting_ids]
-            sets[f"made {rows}"] = [(row.question, frozenset(row.supporting_ids)) for row in answerable]
+def make_questions(folder: Path, people: Asked, sets: Sequence[str], sizes: Sequence[int]) -> None:
+    """Write people's questions and the made test sets of these names and sizes to `questions.json`, if not there."""
+    questions = read_questions(folder) if (folder / "questions.json").exists() else {"people": people}
+    labels = {f"{name} {rows}": (name, rows) for name in sets for rows in sizes}
+    missing = {label: made for label, made in labels.items() if label not in questions}
+    if missing:
+        with Workspace.open(folder / "index.kraq") as space:
+            for label, (name, rows) in missing.items():
+                file = folder / f"{name}-{rows}.jsonl"
+                plan = TestsetPlan(rows, SHARES_OF[name])
+                testset = make_testset(space, plan=plan, draft=file.with_suffix(".draft"))
+                testset.save(file)
+                questions[label] = [(row.question, frozenset(row.supporting_ids)) for row in testset]
 
-    saved = {label: [[question, sorted(gold)] for question, gold in questions] for label, questions in sets.items()}
+    saved = {label: [[question, sorted(gold)] for question, gold in rows] for label, rows in questions.items()}
     (folder / "questions.json").write_text(json.dumps(saved, ensure_ascii=False), "utf-8")
 
 
@@ -312,15 +321,29 @@ class Answers:
         return stored
 
 
-def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
+@dataclass(frozen=True)
+class Extent:
+    """How many questions of people and passages are taken, and which test sets are made, in which sizes."""
+
+    people: int
+    passages: int
+    sets: Sequence[str]
+    sizes: Sequence[int]
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the sets of questions that the changed systems are asked."""
+        return ["people", *(f"{name} {rows}" for name in self.sets for rows in self.sizes)]
+
+
+def run(name: str, data: Path, out: Path, extent: Extent) -> None:
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
-    part = part_of(load_local(data / name), questions=PEOPLE, passages=PASSAGES)
+    part = part_of(load_local(data / name), questions=extent.people, passages=extent.passages)
     if not (folder / "index.kraq" / "manifest.json").exists():
         build_index(list(part.documents), folder / "index.kraq")
-    if not (folder / "questions.json").exists():
-        people = [(each.question, frozenset(each.supporting_ids)) for each in part.examples]
-        make_questions(folder, people, sizes)
+    people = [(each.question, frozenset(each.supporting_ids)) for each in part.examples]
+    make_questions(folder, people, extent.sets, extent.sizes)
 
     with Workspace.open(folder / "index.kraq") as space:
         documents = tuple(space.index.all(Document))
@@ -333,12 +356,12 @@ def run(name: str, data: Path, out: Path, sizes: Sequence[int]) -> None:
         return found
 
     answers = Answers(folder, ask)
-    n_questions = {label: len(questions) for label, questions in answers.questions.items()}
+    n_questions = {label: len(answers.questions[label]) for label in extent.labels}
     print(name, len(documents), "passages,", n_questions, flush=True)
 
     for planted, strength in answers.choices():
         if strength is not None:
-            for label in answers.questions:
+            for label in extent.labels:
                 answers.outcome(planted, strength, label)
 
 
@@ -427,17 +450,21 @@ def seconds(name: str, out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("run", "seconds", "report"))
-    parser.add_argument("sets", nargs="+", metavar="NAME")
+    parser.add_argument("corpora", nargs="+", metavar="NAME")
     parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--out", type=Path, default=Path("runs/gate"))
+    parser.add_argument("--sets", nargs="+", choices=SHARES_OF, default=["made"], help="Test sets that are made.")
     parser.add_argument("--rows", type=int, nargs="+", default=[200], help="Sizes of the made sets.")
+    parser.add_argument("--people", type=int, default=PEOPLE, help="Questions of people, at most.")
+    parser.add_argument("--passages", type=int, default=PASSAGES, help="Passages, at most.")
     arguments = parser.parse_args()
     if arguments.command == "report":
-        report(arguments.sets, arguments.out)
+        report(arguments.corpora, arguments.out)
         return
-    for name in arguments.sets:
+    for name in arguments.corpora:
         if arguments.command == "run":
-            run(name, arguments.data, arguments.out, arguments.rows)
+            extent = Extent(arguments.people, arguments.passages, arguments.sets, arguments.rows)
+            run(name, arguments.data, arguments.out, extent)
         else:
             seconds(name, arguments.out)
 

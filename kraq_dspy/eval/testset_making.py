@@ -9,6 +9,7 @@ model the embedded reader asks; what it cannot ask is left out, and said.
 """
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +36,11 @@ from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.workspace import TRAINSET_QUESTIONS
 
-MOST_BATCHES = 4
-"""Times that more questions of a kind are asked, where too few passed."""
+FEWEST_TRIED, MOST_TRIED = 2, 8
+"""Materials that are tried for each that a question is to be made of: before a language model is given up, and at
+most."""
+EXPECTED_TO_PASS = 0.75
+"""Share of the materials that give a question, until some have been tried."""
 SMALLEST_BATCH = 8
 """Materials of one batch at least, so that few missing questions need no batch each."""
 OVERSAMPLED, OVERSAMPLED_BY_RULES = 2.0, 3.0
@@ -232,25 +236,30 @@ class _Maker:
     async def _rows_of(self, kind: str, n_sources: int) -> list[tuple[TestsetRow, str]]:
         """Make rows of a kind from up to `n_sources` texts, each with the id of what it was asked of.
 
-        Several may be wordings of one question. If too few pass, another batch is asked; but a
-        language model of whose batch none passed is not paid for another one.
+        Several may be wordings of one question. Materials are tried in batches, each as large as is
+        likely to be needed: what is checked and not kept costs as much as what is. A language model
+        of whose last batch none passed is not paid for another one.
         """
-        materials = self._materials(kind)
+        materials = self._materials(kind)[: max(SMALLEST_BATCH, MOST_TRIED * n_sources)]
         rows: list[tuple[TestsetRow, str]] = []
-        for _ in range(MOST_BATCHES):
-            lacking = n_sources - len(_sources(rows))
-            size = max(SMALLEST_BATCH, lacking * 2)
-            batch, materials = materials[:size], materials[size:]
-            if lacking <= 0 or not batch:
+        n_tried = 0
+        while n_tried < len(materials):
+            n_passed = len(_sources(rows))
+            if n_passed >= n_sources:
                 break
+
+            size = _batch_size(n_sources - n_passed, n_passed, n_tried)
+            batch = materials[n_tried : n_tried + size]
             made = await self._rows_of_batch(kind, batch)
             rows += made
-            if not made and self.steps.generator != EMBEDDED:
+            n_tried += len(batch)
+
+            is_paid_for = self.steps.generator != EMBEDDED
+            if is_paid_for and not made and n_tried >= FEWEST_TRIED * n_sources:
                 break
 
         if not rows:
-            was_asked = bool(materials or self.steps.rejected)
-            self.left_out[kind] = "no question passed" if was_asked else "nothing to ask it of"
+            self.left_out[kind] = "no question passed" if materials else "nothing to ask it of"
         first_sources = set(_sources(rows)[:n_sources])
         return [(row, source) for row, source in rows if source in first_sources]
 
@@ -298,6 +307,17 @@ def corpus_of(space: Workspace) -> Corpus:
     if not chunks:
         raise IndexStateError(f"{str(index.path)!r} has no passages to ask about. Build it again: kraq index CORPUS")
     return Corpus(chunks, list(index.all(Entity)), list(index.all(Community)))
+
+
+def _batch_size(n_lacking: int, n_passed: int, n_tried: int) -> int:
+    """Return how many materials to try for so many more that pass, by the share that passed so far.
+
+    >>> _batch_size(60, 0, 0), _batch_size(20, 40, 80), _batch_size(1, 59, 120)
+    (80, 40, 8)
+    """
+    share = n_passed / n_tried if n_tried else EXPECTED_TO_PASS
+    likely = math.ceil(n_lacking / share) if share else n_lacking
+    return max(SMALLEST_BATCH, likely)
 
 
 def _sources(rows: Sequence[tuple[TestsetRow, str]]) -> list[str]:

@@ -212,6 +212,15 @@ def question_of_heading(language: str, heading: str) -> str:
     return ""
 
 
+def may_announce(heading: str) -> bool:
+    """Whether the heading is or announces a question in some language other than English.
+
+    >>> may_announce("Instalar un paquete"), may_announce("Kapitel 2")
+    (True, False)
+    """
+    return any(question_of_heading(language, heading) for language in RULES)
+
+
 def _definition(language: str, sentence: str) -> str:
     """Return what a sentence says what it is: a name, or a thing with its article; "" where it
     defines nothing."""

@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy.eval import TestsetPlan, make_testset
+from kraq_dspy.eval import TestsetPlan, make_testset, testset_making
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.settings import RunSettings, Settings
@@ -30,12 +30,14 @@ class Reader(dspy.BaseLM):
         self.under_way: list[str] = []
         self.most_under_way = 0
         self.met: set[tuple[str, str]] = set()
+        self.asked: list[str] = []
 
     async def aforward(self, prompt: str | None = None, messages: Any = None, **options: Any) -> Any:
         system, shown = (str(messages[place]["content"]) for place in (0, -1))
         kind = self._kind_of(system, shown)
         self.met |= {(kind, other) for other in self.under_way if kind != other and kind and other}
 
+        self.asked.append(kind)
         self.under_way.append(kind)
         self.most_under_way = max(self.most_under_way, len(self.under_way))
         await asyncio.sleep(self.delays.uniform(0.001, 0.02))
@@ -132,3 +134,15 @@ def test_a_person_sees_one_bar_for_each_step_whatever_kinds_are_asked(folder: Pa
     assert sorted(seen.begun) == ["ask", "check", "gold", "reword"]
     assert seen.open == set()
     assert seen.done["ask"] > 4
+
+
+def test_hardly_more_is_asked_than_is_likely_to_be_needed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testset_making, "SMALLEST_BATCH", 1)  # there are but eight mills
+    reader = Reader(1)
+    models = LanguageModels(Settings(run=RunSettings(concurrency=6)), models=reader)
+
+    with Workspace.open(folder, models=models) as space:
+        made = make_testset(space, plan=TestsetPlan(2, {"fact": 1}))
+
+    assert len(made) == 2
+    assert reader.asked.count("fact") == 6  # two for each row, of which three in four are expected to pass

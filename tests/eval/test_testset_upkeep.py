@@ -176,7 +176,8 @@ def test_the_commands_update_a_file_and_cover_what_a_team_left_out(
 ) -> None:
     file, more = made.save(tmp_path / "test.jsonl"), tmp_path / "more.jsonl"
     mine = tmp_path / "mine.csv"
-    mine.write_text("question\nWho directed Ed Wood?\n", "utf-8")
+    machine = "How do I descale a coffee machine?"
+    mine.write_text(f"id,question\nq1,Who directed Ed Wood?\nq2,{machine}\n", "utf-8")
 
     update = kraq("testset", "update", changed, file, "--drop", "--json")
     cover = kraq("testset", "coverage", changed, mine, "--out", more, "-n", "4", "--json")
@@ -188,5 +189,7 @@ def test_the_commands_update_a_file_and_cover_what_a_team_left_out(
     covered = json.loads(cover.stdout)
     assert 0 < covered["share"] < 1
     assert covered["added"] == len(Testset.load(more)) > 0
+    assert covered["about_no_passage"] == [{"id": "q2", "question": machine}]
     assert "never touched" in shown.stdout
-    assert "no cosine of 0.5 or more; --about sets it" in " ".join(shown.stdout.split())
+    assert machine in " ".join(shown.stdout.split())
+    assert "1 (no cosine of 0.5 or more; --about sets it" in " ".join(shown.stdout.split())

@@ -20,7 +20,7 @@ STATE = "states/1"
 NAMES = (
     *("manifest.json", ".manifest.json.new", "lock", "states", STATE, "draft", "draft.new", "draft/made-as"),
     *("draft/manifest.json", "draft/index.db", "draft/index.db-wal", "draft/vectors/chunks.fresh"),
-    *(f"{STATE}/{name}" for name in ("manifest.json", "index.db", "index.db-wal", "passages.graph")),
+    *(f"{STATE}/{name}" for name in ("manifest.json", "index.db", "index.db-wal", "passages.graph", "mentions.arrays")),
     *(f"{STATE}/{name}" for name in ("sums.json", "raptor.json", "vectors", "vectors/chunks")),
     *("catalogue.db", "instructed.db", "k2rag.kraq", "k2rag.kraq/manifest.json", "k2rag.kraq/lock"),
 )

@@ -1,6 +1,6 @@
 """Makes test sets from an index, keeps them true to it, and says what questions leave out: `kraq testset`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +25,7 @@ from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.defaults import ABOUT, TESTSET_QUESTIONS
 
 if TYPE_CHECKING:
+    from kraq_dspy.eval.datasets import Example
     from kraq_dspy.eval.testset import Testset
     from kraq_dspy.eval.testset_coverage import Coverage
 
@@ -179,10 +180,16 @@ class CoverTestset(Reads, Calls, Limits):
                 made = make_testset(space, plan=plan, draft=self.out.with_name(f"{self.out.name}.draft"), progress=bars)
                 made.save(self.out)
         if self.json:
-            added = len(made) if made is not None else 0
-            print_json({"share": coverage.share, "coverage": coverage, "untouched": coverage.untouched, "added": added})
+            shown = {
+                "share": coverage.share,
+                "coverage": coverage,
+                "untouched": coverage.untouched,
+                "about_no_passage": _questions_of(coverage.astray, examples),
+                "added": len(made) if made is not None else 0,
+            }
+            print_json(shown)
             return
-        _show_coverage(coverage, about=self.about)
+        _show_coverage(coverage, _questions_of(coverage.astray, examples), about=self.about)
         if made is not None and self.out is not None:
             show_testset(made, self.out, asked_for=self.n)
         elif only:
@@ -191,15 +198,20 @@ class CoverTestset(Reads, Calls, Limits):
             say(f"Questions about them: {more}")
 
 
-_SHOWN = 15
-"""Communities of which the terminal tells."""
+_SHOWN, _SHOWN_ASTRAY = 15, 5
+"""Communities, and questions about no passage, of which the terminal tells."""
 
 
-def _show_coverage(coverage: "Coverage", *, about: float) -> None:
+def _questions_of(ids: Sequence[str], examples: Sequence["Example"]) -> list[dict[str, str]]:
+    questions = {example.id: example.question for example in examples}
+    return [{"id": id, "question": questions[id]} for id in ids]
+
+
+def _show_coverage(coverage: "Coverage", astray: Sequence[Mapping[str, str]], *, about: float) -> None:
     untouched = coverage.untouched
-    astray = f"{len(coverage.astray):,} are about no passage (no cosine of {about:g} or more; --about sets it)"
     rows = {
-        "questions": f"{coverage.questions:,}, of which {astray}",
+        "questions": f"{coverage.questions:,}",
+        "about no passage": f"{len(astray):,} (no cosine of {about:g} or more; --about sets it)",
         "communities": f"{len(coverage.communities):,}, of which {len(untouched):,} are never touched",
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
     }
@@ -213,6 +225,19 @@ def _show_coverage(coverage: "Coverage", *, about: float) -> None:
         output.print(grid("never touched", ["community", "passages"], cells, right=["passages"]))
         if len(untouched) > _SHOWN:
             say(f"Shown are the {_SHOWN} largest of {len(untouched):,}; --json lists all.")
+
+    if astray:
+        output.print(
+            grid("about no passage", ["question"], [[short(each["question"], 70)] for each in astray[:_SHOWN_ASTRAY]])
+        )
+        if len(astray) > _SHOWN_ASTRAY:
+            say(f"Shown are the first {_SHOWN_ASTRAY} of {len(astray):,}; --json lists all.")
+    if len(astray) > coverage.questions / 2:
+        lower = max(0.0, round(about - 0.1, 2))
+        note(
+            f" of your questions are about no passage; --about {lower:g} takes passages that are less near.",
+            label="Most",
+        )
 
 
 def shares_in(words: str) -> Mapping[str, float]:

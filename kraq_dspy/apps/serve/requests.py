@@ -109,9 +109,11 @@ class ReviewRequest(Query):
 
 
 class CoverageQuery(PageQuery):
-    """`untouched` are the communities that no question touches."""
+    """`untouched` are the communities that no question touches; `astray` lists the questions that are about no passage
+    instead of communities."""
 
     untouched: bool = True
+    astray: bool = False
 
 
 class OfferRequest(Query):

@@ -40,15 +40,21 @@ class TestsetApi:
         return dict(desk_json(self.api.index_of(query)))
 
     def coverage(self, query: requests.CoverageQuery) -> Json:
-        """How many of a team's own questions touch each community; those of the most passages first."""
+        """How many of a team's own questions touch each community, those of the most passages first; or the questions
+        that are about no passage."""
         served = self.api.index_of(query)
         desk = _desk(served)
         if not desk.questions:
             raise RequestError(404, "no_questions", "No questions were given: kraq explore DIR --questions FILE")
 
         coverage = _coverage(served, desk)
-        listed = coverage.untouched if query.untouched else coverage.communities
-        page = page_of(listed, query)
+        if query.astray:
+            astray = set(coverage.astray)
+            page = page_of([each for each in desk.questions if each.id in astray], query)
+            items = [{"id": each.id, "question": each.question} for each in page["items"]]
+        else:
+            page = page_of(coverage.untouched if query.untouched else coverage.communities, query)
+            items = [_community_json(served, community) for community in page["items"]]
 
         return {
             "questions": coverage.questions,
@@ -58,7 +64,7 @@ class TestsetApi:
             "untouched": len(coverage.untouched),
             "may_add": served.edit and desk.testset is not None,
             **page,
-            "items": [_community_json(served, community) for community in page["items"]],
+            "items": items,
         }
 
     async def offer(self, request: Request, body: requests.OfferRequest) -> Json:

@@ -3,7 +3,7 @@
 import itertools
 import re
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -28,13 +28,17 @@ class Numbered(dict[str, int]):
         return number
 
 
-_WIDTHS = {
-    "mentioned": 3,  # name, whether it is more than an end or a subject, chunk
-    "types": 3,  # name, text, chunk
-    "described": 3,  # name, text, chunk
-    "links": 6,  # source, target, predicate as compared, predicate, description or -1, chunk
-    "claims": 4,  # subject, object's text or -1, statement, chunk
+NAME, TEXT, CHUNK, FLAG = "name", "text", "chunk", "flag"
+"""What a number in a row stands for; -1 for no text."""
+
+COLUMNS = {
+    "mentioned": (NAME, FLAG, CHUNK),  # whether it is more than an end or a subject
+    "types": (NAME, TEXT, CHUNK),
+    "described": (NAME, TEXT, CHUNK),
+    "links": (NAME, NAME, TEXT, TEXT, TEXT, CHUNK),  # the predicate as compared, the predicate, the description or -1
+    "claims": (NAME, TEXT, TEXT, CHUNK),  # the object or -1, the statement
 }
+"""What the rows of each log hold; the chunk is the last, and ascends."""
 
 
 class Mentions:
@@ -48,7 +52,20 @@ class Mentions:
         self.chunk_ids: list[str] = []
         self.spellings = Numbered()
         self.texts = Numbered()
-        self._logs = {name: array("i") for name in _WIDTHS}
+        self._logs = {name: array("i") for name in COLUMNS}
+        self._rows: dict[str, Rows] = {}  # in place of the logs, where nothing is added any more
+
+    @classmethod
+    def from_rows(
+        cls, chunk_ids: Sequence[str], spellings: Iterable[str], texts: Iterable[str], rows: Mapping[str, Rows]
+    ) -> "Mentions":
+        """The mentions that have these parts; nothing may be added to them."""
+        mentions = cls()
+        mentions.chunk_ids = list(chunk_ids)
+        mentions.spellings.update(zip(spellings, itertools.count()))
+        mentions.texts.update(zip(texts, itertools.count()))
+        mentions._rows = dict(rows)
+        return mentions
 
     @classmethod
     @collector_paused()
@@ -89,10 +106,40 @@ class Mentions:
                 statement = texts[" ".join(claim.statement.split())]
                 logs["claims"].extend((subject, other, statement, number))
 
+    def updated(self, chunk_ids: Sequence[str], new: Iterable[Extraction]) -> "Mentions":
+        """What is said in these chunks, in this order, by the `new` extractions, and in chunks without a new one by
+        these mentions. Nothing that only other chunks say is kept."""
+        added = Mentions.of(new)
+        spellings, texts = Numbered(self.spellings), Numbered(self.texts)
+        places = {chunk_id: place for place, chunk_id in enumerate(chunk_ids)}
+        places_of_new = {chunk_id: places[chunk_id] for chunk_id in added.chunk_ids}
+        for chunk_id in added.chunk_ids:
+            del places[chunk_id]
+
+        numbers_here = {CHUNK: _numbers(places.get(chunk_id, -1) for chunk_id in self.chunk_ids)}
+        numbers_of_added = {
+            NAME: _numbers(spellings[name] for name in added.spellings),
+            TEXT: _numbers(texts[text] for text in added.texts),
+            CHUNK: _numbers(places_of_new.values()),
+        }
+
+        rows: dict[str, Rows] = {}
+        for log in COLUMNS:
+            together = np.concatenate(
+                [
+                    _renumbered(log, self.rows(log), numbers_here),
+                    _renumbered(log, added.rows(log), numbers_of_added),
+                ]
+            )
+            rows[log] = together[np.argsort(together[:, -1], kind="stable")]
+        return Mentions.from_rows(chunk_ids, *_used(list(spellings), list(texts), rows))
+
     def rows(self, log: str) -> Rows:
         """The rows of "mentioned", "types", "described", "links" or "claims", which are not to be changed; as long as
         they are held, nothing may be added."""
-        return np.frombuffer(self._logs[log], dtype=np.int32).reshape(-1, _WIDTHS[log])
+        if log in self._rows:
+            return self._rows[log]
+        return np.frombuffer(self._logs[log], dtype=np.int32).reshape(-1, len(COLUMNS[log]))
 
     def names(self) -> list[NameCount]:
         """The distinct spellings, sorted, with their counts; blank ones left out."""
@@ -117,6 +164,43 @@ class Mentions:
         number = self.spellings[name]
         self._logs["mentioned"].extend((number, is_listed, chunk))
         return number
+
+
+def _numbers(numbers: Iterable[int]) -> Rows:
+    """The numbers, and behind them -1, which -1 leads to."""
+    return np.array([*numbers, -1], dtype=np.int32)
+
+
+def _renumbered(log: str, rows: Rows, new_numbers: Mapping[str, Rows]) -> Rows:
+    """The rows with the new numbers of what their columns stand for; without those whose chunk has none."""
+    renumbered = rows.copy()
+    for place, kind in enumerate(COLUMNS[log]):
+        if kind in new_numbers:
+            renumbered[:, place] = new_numbers[kind][rows[:, place]]
+    kept: Rows = renumbered[renumbered[:, -1] >= 0]
+    return kept
+
+
+def _used(
+    spellings: Sequence[str], texts: Sequence[str], rows: Mapping[str, Rows]
+) -> tuple[list[str], list[str], Mapping[str, Rows]]:
+    """The names and texts that a row has, in their order, and the rows by their new numbers."""
+    is_used = {NAME: np.zeros(len(spellings), dtype=np.bool_), TEXT: np.zeros(len(texts), dtype=np.bool_)}
+    for log, columns in COLUMNS.items():
+        for place, kind in enumerate(columns):
+            if kind in is_used:
+                numbers = rows[log][:, place]
+                is_used[kind][numbers[numbers >= 0]] = True
+
+    if all(used.all() for used in is_used.values()):
+        return list(spellings), list(texts), rows
+
+    new_numbers = {kind: _numbers(np.where(used, np.cumsum(used) - 1, -1)) for kind, used in is_used.items()}
+    return (
+        list(itertools.compress(spellings, is_used[NAME])),
+        list(itertools.compress(texts, is_used[TEXT])),
+        {log: _renumbered(log, rows[log], new_numbers) for log in COLUMNS},
+    )
 
 
 def majorities(rows: Ints | Rows, texts: Sequence[str]) -> dict[int, str]:

@@ -6,7 +6,6 @@ Which names may be one says `graph/candidates.py`; a caller may ask a model in b
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kraq_dspy.asset.graph.candidates import MergeCandidate, NameGroup, Names, by_preference, grouped
 from kraq_dspy.asset.graph.names import normalise_name
@@ -47,12 +46,12 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
     """
     groups = grouped(names)
     links = _usable(accepted, groups)
-    forest = _sets_of(links)
-    used = [link for link in links if _merged(forest, link)]
+    sets = _Sets(links)
+    used = [link for link in links if sets.join(link)]
     members: dict[str, list[str]] = defaultdict(list)
     for key, group in groups.items():
-        if key in forest.parents:
-            members[forest[key]].append(key)
+        if key in sets:
+            members[sets.of(key)].append(key)
         elif len(group.counts) > 1:  # most stand alone, and have one spelling
             members[key].append(key)
 
@@ -61,8 +60,8 @@ def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> R
     merges: list[Merge] = []
     came_by: dict[str, MergeCandidate] = {}  # the surest link of each key
     for link in used:
-        for end in (link.first, link.second):
-            came_by.setdefault(normalise_name(end), link)
+        for key in _ends(link):
+            came_by.setdefault(key, link)
 
     for keys in members.values():
         counts: Counter[str] = Counter()
@@ -91,38 +90,54 @@ def _usable(accepted: Iterable[MergeCandidate], groups: Mapping[str, NameGroup])
     acronyms: list[MergeCandidate] = []
     others: list[MergeCandidate] = []
     for candidate in surest_first:
-        ends = normalise_name(candidate.first), normalise_name(candidate.second)
-        if ends[0] in groups and ends[1] in groups:
+        first, second = _ends(candidate)
+        if first in groups and second in groups:
             (acronyms if candidate.method == "acronym" else others).append(candidate)
 
     # What an acronym stands for counts once, however many names it has.
-    forest = _sets_of([*acronyms, *others])
+    sets = _Sets([*acronyms, *others])
     for candidate in others:
-        _merged(forest, candidate)
+        sets.join(candidate)
     meanings: dict[str, set[str]] = defaultdict(set)
     for candidate in acronyms:
         short, long = _short_and_long(candidate)
-        meanings[short].add(forest[long])
+        meanings[short].add(sets.of(long))
 
     clear = [each for each in acronyms if len(meanings[_short_and_long(each)[0]]) == 1]
     return [*others, *clear]
 
 
 def _short_and_long(candidate: MergeCandidate) -> tuple[str, str]:
-    short, long = sorted((normalise_name(candidate.first), normalise_name(candidate.second)), key=lambda k: (len(k), k))
+    short, long = sorted(_ends(candidate), key=lambda key: (len(key), key))
     return short, long
 
 
-def _sets_of(links: Iterable[MergeCandidate]) -> Any:
-    """The names that are linked, each of them alone in a set at first."""
-    from networkx.utils import UnionFind  # takes a tenth of a second
+class _Sets:
+    """Puts names together, each of them alone in a set at first."""
 
-    return UnionFind({normalise_name(name) for link in links for name in (link.first, link.second)})
+    def __init__(self, links: Iterable[MergeCandidate]) -> None:
+        self._parents: dict[str, str] = {}
+        for link in links:
+            for key in _ends(link):
+                self._parents[key] = key
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._parents
+
+    def of(self, key: str) -> str:
+        """The one name of the set that stands for it."""
+        parents = self._parents
+        while parents[key] != key:
+            parents[key] = parents[parents[key]]  # the way is half as long next time
+            key = parents[key]
+        return key
+
+    def join(self, link: MergeCandidate) -> bool:
+        """Put the two names of the link into one set; whether they were in different ones."""
+        first, second = map(self.of, _ends(link))
+        self._parents[second] = first
+        return first != second
 
 
-def _merged(forest: Any, link: MergeCandidate) -> bool:
-    """Whether the two names were in different sets; they are in one from now on."""
-    first, second = normalise_name(link.first), normalise_name(link.second)
-    are_apart = forest[first] != forest[second]
-    forest.union(first, second)
-    return bool(are_apart)
+def _ends(link: MergeCandidate) -> tuple[str, str]:
+    return normalise_name(link.first), normalise_name(link.second)

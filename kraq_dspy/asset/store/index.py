@@ -3,6 +3,7 @@
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
+mentions.arrays what the extractions say, so that a change reads only those that are new
 floor.json      below which score a question is not answered here
 sums.json       what these files are, to know one that is damaged
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
@@ -23,6 +24,8 @@ import orjson
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset import consent
+from kraq_dspy.asset.graph.mentions import Mentions
+from kraq_dspy.asset.graph.mentions_file import read_mentions, save_mentions
 from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.asset.store import access, states, tables
@@ -61,6 +64,7 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Record)
 
 GRAPH = "passages.graph"
+MENTIONS = "mentions.arrays"
 FLOOR = "floor.json"
 _TO_ERASE = "erase"  # the name under which a draft notes that text was removed from it
 _AT_ONCE = 500  # rows per read, ids per query
@@ -204,6 +208,8 @@ class Index(SharedByCopies):
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         erase = bool(self.results.settled(_TO_ERASE))
         self.results.unsettle(_TO_ERASE)
+        if erase and not self._are_mentions_of_now():
+            self.forget_mentions()
 
         self._database.stand_alone(erase=erase)
         self._database.close()
@@ -438,8 +444,54 @@ class Index(SharedByCopies):
         first."""
         stored = set(self.ids(Extraction))
         chunk_ids = [chunk_id for chunk_id in self.reading_order() if chunk_id in stored]
+        yield from self._extractions_of(chunk_ids)
+
+    def _extractions_of(self, chunk_ids: Sequence[str]) -> Iterator[Extraction]:
         for start in range(0, len(chunk_ids), _AT_ONCE):
             yield from self.get(Extraction, chunk_ids[start : start + _AT_ONCE])
+
+    def mentions(self) -> Mentions:
+        """What all extractions say, in reading order. Of those that are as they were when this was last asked of a
+        writer it is taken from a file; a writer keeps it for the next change."""
+        sums = self._sums_of_extractions()
+        chunk_ids = [chunk_id for chunk_id in self.reading_order() if chunk_id in sums]
+
+        kept, kept_sums = self._kept_mentions()
+        new = [chunk_id for chunk_id in chunk_ids if kept_sums.get(chunk_id) != sums[chunk_id]]
+        if not new and chunk_ids == kept.chunk_ids:
+            return kept
+
+        mentions = kept.updated(chunk_ids, self._extractions_of(new))
+        if self._database.write:
+            with states.writing_to(self.home):
+                save_mentions(self.home / MENTIONS, mentions, sums)
+        return mentions
+
+    def _sums_of_extractions(self) -> dict[str, int]:
+        """The checksums of all extractions, by their chunks' ids."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT id, sum FROM extractions").fetchall()
+        return {restored(key): stored_sum for key, stored_sum in rows}
+
+    def _are_mentions_of_now(self) -> bool:
+        """Whether the file of `mentions` can be read and has nothing but what extractions say that are there."""
+        _, kept_sums = self._kept_mentions()
+        sums = self._sums_of_extractions()
+        return bool(kept_sums) and all(sums.get(chunk_id) == kept for chunk_id, kept in kept_sums.items())
+
+    def _kept_mentions(self) -> tuple[Mentions, dict[str, int]]:
+        """Those that are in the file, with the checksums of the extractions that they were made from."""
+        path = self.file(MENTIONS)
+        try:
+            kept = read_mentions(path) if path else None
+        except (OSError, ValueError) as error:
+            logger.warning("%s cannot be used (%s): all extractions are read", path, error)
+            kept = None
+        return kept or (Mentions(), {})
+
+    def forget_mentions(self) -> None:
+        """Remove the file of `mentions`, which would keep what extractions said that are not there any more."""
+        (self.home / MENTIONS).unlink(missing_ok=True)
 
     def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
         return self.get(Question, ids)

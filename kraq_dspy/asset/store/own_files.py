@@ -4,7 +4,7 @@ The one process that changes an index holds its lock, which says what process th
 
     sums.json    of a state: the size and the CRC-32 of each file in it, and the checksum of this list
 
-Files of up to 256 MB are read in full when they are opened (6 GB a second), larger ones by `kraq check`.
+Files of up to 256 MB are read in full when a process first opens them (6 GB a second), larger ones by `kraq check`.
 """
 
 import errno
@@ -38,6 +38,9 @@ _FOREIGN = (
 )
 Sum = tuple[int, int]
 """The size of a file in bytes, and the CRC-32 of its content."""
+
+_compared: dict[Path, tuple[Any, ...]] = {}
+"""Files of complete states that this process has read in full and found sound, with what they were then."""
 
 
 def require_own(root: Path) -> None:
@@ -130,9 +133,16 @@ def own_file(home: Path, name: str) -> Path | None:
         expected = read_sums(home).get(name)
         if expected is None:
             return None
-        fault = _fault(home / name, expected, wholly=expected[0] <= _READ_AT_ONCE)
+        path = home / name
+        known = _identity(path, expected)
+        if known is not None and _compared.get(path) == known:
+            return path
+
+        fault = _fault(path, expected, wholly=expected[0] <= _READ_AT_ONCE)
         if fault is None:
-            return home / name
+            if known is not None:
+                _compared[path] = known
+            return path
         if left:
             time.sleep(_PAUSE_S)
     raise IndexStateError(damage_text(home / name, fault or ""))
@@ -165,6 +175,14 @@ def require_descriptors(error: OSError | None = None) -> None:
             f"No more files can be opened: {error.strerror}. Nothing is damaged. Let the process open more (ulimit -n "
             "1024), or close what it holds open."
         ) from error
+
+
+def _identity(path: Path, expected: Sum) -> tuple[Any, ...] | None:
+    """What is another as soon as the file is replaced or written to; None where it cannot be looked at."""
+    with suppress(OSError):
+        status = path.stat()
+        return expected, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    return None
 
 
 def _fault(path: Path, expected: Sum, *, wholly: bool) -> str | None:

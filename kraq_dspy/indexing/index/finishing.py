@@ -101,7 +101,7 @@ class Finishing:
         self._progress.start("graph", None)
         results = self._index.results
         with results.watching("confirm") as confirmed:
-            resolved = await self._kraq.resolved(self._index.extractions(), self._steps)
+            resolved = await self._kraq.resolved(self._index.mentions(), self._steps)
         results.forget_outdated("confirm", confirmed)
         return resolved
 
@@ -142,6 +142,7 @@ class Finishing:
     async def ask(self) -> None:
         """A question for each summary that is there, of communities that were made elsewhere."""
         index = self._index
+        index.forget_mentions()
         entities = list(index.all(Entity))
         index.keep_passage_graph(entities, index.all(Relationship))
         communities, summaries = list(index.all(Community)), list(index.all(Summary))

@@ -218,7 +218,7 @@ class KraqAdapter(dspy.ChatAdapter):
         parts = [prefix]
         for name, field in signature.input_fields.items():
             if name in inputs:
-                value = format_field_value(field_info=field, value=inputs[name])
+                value = formatted(field, inputs[name])
                 if not _has_own_prompt(field):
                     value = harmless(value)
                 parts.append(f"[[ ## {name} ## ]]\n{value}")
@@ -234,7 +234,7 @@ class KraqAdapter(dspy.ChatAdapter):
         """Values of demos and of fine-tuning rows; a marker inside one would end it."""
         parts = []
         for field, value in fields_with_values.items():
-            text = format_field_value(field_info=field.info, value=value)
+            text = formatted(field.info, value)
             parts.append(f"[[ ## {field.name} ## ]]\n{text if _has_own_prompt(field.info) else harmless(text)}")
         return "\n\n".join(parts).strip()
 
@@ -361,6 +361,18 @@ def _briefly(faults: Sequence[str], reply: str) -> str:
 
 
 _REQUEST = re.compile(r"(Respond)(?=\s+with\s+the\s+corresponding\s+output\s+fields)", re.IGNORECASE)
+
+
+def formatted(field: Any, value: Any) -> str:
+    """The value as DSPy's `format_field_value` writes it.
+
+    That function makes a pydantic adapter each time, which texts and lists of texts, most of all inputs, do not need.
+    """
+    if type(value) is str:
+        return value
+    if type(value) is list and field.annotation is not str and all(type(item) is str for item in value):
+        return json.dumps(value, ensure_ascii=False)
+    return str(format_field_value(field_info=field, value=value))
 
 
 def harmless(text: str) -> str:

@@ -30,7 +30,7 @@ from kraq_dspy.language.headings import (
     placed,
     subject_of,
 )
-from kraq_dspy.language.other_languages import question_of_heading
+from kraq_dspy.language.other_languages import may_announce, question_of_heading
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of, language_of_most
@@ -288,19 +288,27 @@ def headings_asked(
 
     for community in sorted(communities, key=_broadest_first):
         passages = passages_of(community.chunk_ids)
-        headings = headings_by_weight(passages, "")
-        language = language_of("\n".join(passages)) if headings else ""  # most passages have none
-
-        for heading in headings:
-            if language == "en":
-                question = announced_question(heading, passages, subject)
-            else:
-                question = question_of_heading(language, heading.text)
+        for heading in headings_by_weight(passages, ""):
+            question = _asked_by_heading(heading, passages, subject)
             if 0 < len(question) <= LONGEST and question.casefold() not in questions_taken:
                 questions_taken.add(question.casefold())
                 chosen[community.id] = AskedHeading(heading.text, _below(heading, passages), question)
                 break
     return chosen
+
+
+def _asked_by_heading(heading: Heading, passages: Sequence[str], subject: str) -> str:
+    """The question that the heading announces in the language of the passages; "" for none.
+
+    Most headings are names, which announce nothing in any language. Then the language is not looked at: the model that
+    tells languages takes half a second to load.
+    """
+    in_english = announced_question(heading, passages, subject)
+    if not in_english and not may_announce(heading.text):
+        return ""
+
+    language = language_of("\n".join(passages))
+    return in_english if language == "en" else question_of_heading(language, heading.text)
 
 
 async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:

@@ -138,14 +138,13 @@ class KRAQ(SavableModule):
         relationship with `settings.resolve.relationships`) are merged by the model only where together they exceed
         `settings.resolve.description_tokens`.
         """
-        resolved = await self.resolved(extractions, steps)
+        resolved = await self.resolved(Mentions.of(extractions), steps)
         graph = resolved.graph()
         del resolved  # gives back what it holds before a model is asked
         return await self.described(graph, steps)
 
-    async def resolved(self, extractions: Iterable[Extraction], steps: Steps) -> ResolvedMentions:
+    async def resolved(self, mentions: Mentions, steps: Steps) -> ResolvedMentions:
         """The first half of stage 2: what the extractions say, each name known for the thing that it means."""
-        mentions = Mentions.of(extractions)
         return ResolvedMentions(mentions, await self._resolution(mentions, steps))
 
     async def described(self, graph: Graph, steps: Steps) -> Graph:

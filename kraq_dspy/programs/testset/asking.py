@@ -221,8 +221,11 @@ def fault_in(
 def _fault_in_answers(question: str, answers: Sequence[str], texts: Sequence[str], kind: str) -> str:
     text, plain_question = plain_words("\n".join(texts)), plain_words(question)
     for answer in answers:
-        if len(answer.split()) > LONGEST_ANSWER:
+        words = answer.split()
+        if len(words) > LONGEST_ANSWER:
             return "the answer is long"
+        if ARTICLES.intersection(words[-1:]):  # something stood behind it
+            return "the answer is cut off"
     for answer in answers:
         if plain_words(answer) not in text and answer.lower() not in CLOSED:
             return "the answer is not in the passages"

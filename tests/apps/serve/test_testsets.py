@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import served
 from kraq_dspy.apps.serve.testset_desk import TestsetDesk
-from kraq_dspy.eval import Testset
+from kraq_dspy.eval import Example, Testset
 from kraq_dspy.records import GoldPassage, TestsetRow, content_id
 from tests.orchids import ANSWERED, ORCHIDS, index_of_orchids
 from tests.whole_program import app
@@ -135,6 +136,17 @@ def test_coverage_names_what_no_question_touches_and_rows_about_it_are_added(edi
     assert [row.id for row in Testset.load(file)][-1] == offered[0]["id"]
     assert editor.post("/api/testset/never", json={"action": "add"}).status_code == 404
     assert editor.post("/api/coverage/rows", json={"community_id": "never"}).status_code == 404
+
+
+def test_questions_that_no_passage_is_about_are_listed(path: Path) -> None:
+    machine = Example("q2", "How do I descale a coffee machine?", ())
+    desk = TestsetDesk([Example("q1", ANSWERED[0], ()), machine])
+
+    with contextmanager(client_over)(path, desk, edit=False) as client:
+        listed = client.get("/api/coverage?astray=true").json()
+
+    assert (listed["astray"], listed["total"]) == (1, 1)
+    assert listed["items"] == [{"id": "q2", "question": machine.question}]
 
 
 def test_a_file_that_is_no_test_set_is_said_before_anything_is_served(path: Path, tmp_path: Path) -> None:

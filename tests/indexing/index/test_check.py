@@ -128,6 +128,8 @@ def change_a_letter(table: str, *, unnoticed_in_the_file: bool = False) -> Calla
         (spoil("vectors/chunks"), "The file vectors/chunks is damaged: its content has changed"),
         (spoil("vectors/questions"), "The file vectors/questions is damaged: its content has changed"),
         (spoil("passages.graph"), "The file passages.graph is damaged: its content has changed"),
+        (spoil("mentions.arrays"), "The file mentions.arrays is damaged: its content has changed"),
+        (lose("mentions.arrays"), "The file mentions.arrays is damaged: it is missing"),
         (lose("vectors/chunks"), "The file vectors/chunks is damaged: it is missing"),
         (lose("sums.json"), "The file sums.json is damaged: it cannot be read"),
         (

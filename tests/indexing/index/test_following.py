@@ -3,7 +3,7 @@
 import dataclasses
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,15 @@ import pytest
 
 from kraq_dspy import Index, add_documents, build_index, remove_documents
 from kraq_dspy.asset.graph.build import ResolvedMentions
-from kraq_dspy.asset.store.index import GRAPH
+from kraq_dspy.asset.graph.mentions import Mentions
+from kraq_dspy.asset.graph.mentions_file import read_mentions
+from kraq_dspy.asset.store.index import GRAPH, MENTIONS
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.index import following
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.programs import KRAQ
-from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship, Summary
+from kraq_dspy.records import Chunk, Community, Document, Entity, Extraction, Relationship, Summary
 from kraq_dspy.settings import ChunkSettings, CommunitySettings, Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import StageResults
@@ -71,6 +73,7 @@ def test_a_followed_change_leaves_what_the_full_way_leaves(
     tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     rng = random.Random(seed)
+    kept_mentions = Index._kept_mentions
     paths = tmp_path / "followed.kraq", tmp_path / "full.kraq"
     have = set(range(0, 40, 2))
     build_index([document(number) for number in sorted(have)], paths[0], settings=SETTINGS, embedder=embedder)
@@ -79,6 +82,10 @@ def test_a_followed_change_leaves_what_the_full_way_leaves(
         number, is_removal = rng.randrange(41), rng.random() < 0.4
         for path, small in zip(paths, (0.25, -1.0), strict=True):
             monkeypatch.setattr(following, "_SMALL", small)
+            if path == paths[1]:  # reads all extractions
+                monkeypatch.setattr(Index, "_kept_mentions", lambda index: (Mentions(), {}))
+            else:
+                monkeypatch.setattr(Index, "_kept_mentions", kept_mentions)
             if is_removal and number in have:
                 remove_documents(path, [document(number).id], embedder=embedder)
             else:  # new, or another text in the place of one
@@ -187,6 +194,32 @@ def test_only_new_chunks_and_communities_with_something_new_are_looked_up(
     assert [id for stage, id in looked_up if stage == "extract"] == [chunk.id]
     assert sorted(id for stage, id in looked_up if stage == "ask") == sorted(new)
     assert len(new) < report.counts["summaries"]
+
+
+def test_only_new_extractions_are_read_where_what_the_others_say_was_kept(
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "i.kraq"
+    build_index([document(n) for n in range(0, 16, 2)], path, settings=SETTINGS, embedder=embedder)
+    read: list[list[str]] = []
+    get = Index.get
+
+    def noting(self: Index, kind: type[Any], ids: Sequence[str]) -> list[Any]:
+        if kind is Extraction:
+            read.append(list(ids))
+        return get(self, kind, ids)
+
+    monkeypatch.setattr(Index, "get", noting)
+    add_documents(path, [document(5)], embedder=embedder)
+    remove_documents(path, [document(8).id], embedder=embedder)
+    with Index.open(path) as index:
+        assert read == [[chunk.id for chunk in index.all(Chunk, document_id=document(5).id)]]
+        assert index.mentions().chunk_ids == list(index.reading_order())
+
+        kept, _ = read_mentions(index.home / MENTIONS) or (Mentions(), {})
+        anew = Mentions.of(index.extractions())
+        assert sorted(kept.names(), key=repr) == sorted(anew.names(), key=repr)
+        assert set(kept.texts) == set(anew.texts)
 
 
 def test_a_change_behind_one_that_was_broken_off_goes_the_full_way(

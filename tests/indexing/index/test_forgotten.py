@@ -88,7 +88,7 @@ def traces(index: Path, texts: list[str]) -> dict[str, int]:
 
 
 def test_planted_facts_are_found(planted: Path) -> None:
-    assert traces(planted, FACTS) == {"states/1/index.db": 40}
+    assert traces(planted, FACTS) == {"states/1/index.db": 40, "states/1/mentions.arrays": 40}
 
 
 @pytest.mark.parametrize("at_once", [True, False])

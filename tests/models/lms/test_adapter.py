@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 import dspy
 import pytest
+from dspy.adapters.utils import format_field_value
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import make_lm, signatures
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.extend import Backoff, KraqAdapter
-from kraq_dspy.models.lms.adapter import harmless
+from kraq_dspy.models.lms.adapter import formatted, harmless
 from kraq_dspy.models.lms.engines.rule_based.engine import FIELD
 from kraq_dspy.models.lms.repair import read_reply, repeats_itself
 from kraq_dspy.models.lms.schemas import REQUEST, SECTIONS, compact_schema, requirement
@@ -310,3 +311,12 @@ POOH = '"Winnie the Pooh and the Blustery Day, Part Two"'
 )
 def test_a_long_name_said_three_times_is_no_loop(text: str, is_loop: bool) -> None:
     assert repeats_itself(text) is is_loop
+
+
+@pytest.mark.parametrize(
+    "value", ["x", "a\0b", "caf\udce9", [], ["a", "é\n"], ["caf\udce9"], ("a",), {"k": 1}, None, 3]
+)
+@pytest.mark.parametrize("annotation", [str, list[str]])
+def test_values_are_written_as_dspy_writes_them(annotation: Any, value: Any) -> None:
+    field = dspy.Signature({"value": (annotation, dspy.InputField())}).input_fields["value"]
+    assert formatted(field, value) == format_field_value(field_info=field, value=value)

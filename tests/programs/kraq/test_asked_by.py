@@ -10,6 +10,8 @@ from dspy.utils import DummyLM
 from kraq_dspy import Index, build_index
 from kraq_dspy.language.headings import UNTITLED, asked_title, headings_of
 from kraq_dspy.language.templates import question_about
+from kraq_dspy.language.told import language_of
+from kraq_dspy.programs.kraq import asked_by
 from kraq_dspy.programs.kraq.asked_by import asked_in_words, headings_asked, policy_of
 from kraq_dspy.records import Community, Summary
 from kraq_dspy.settings import QuestionSettings, Settings
@@ -38,6 +40,35 @@ def test_no_two_communities_get_one_heading_and_the_broadest_chooses_first() -> 
     }
     assert chosen["other"].heading == "Changing the language"
     assert chosen["other"].text == "Open the settings. Pick another language."
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (
+            "Apfel\n## Pakete installieren\nDas Werkzeug holt ein Paket und richtet es ein.",
+            "Wie kann man Pakete installieren?",
+        ),
+        (
+            "Guide\n## Installing packages\nThe tool gets the package and puts it where it is to be.",
+            "How do I install packages?",
+        ),
+        ("Report 7\nBala Dokov met Luvi Sarov in Norburg.", ""),
+    ],
+)
+def test_the_language_of_passages_is_told_if_their_headings_may_announce_something(
+    text: str, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def noting(passages: str) -> str:
+        told.append(passages)
+        return language_of(passages)
+
+    monkeypatch.setattr(asked_by, "language_of", noting)
+    chosen = headings_asked([community("a", 0, ("a",))], lambda ids: [text], "")
+    assert [heading.question for heading in chosen.values()] == [question] * bool(question)
+    assert told == [text] * bool(question)
 
 
 def test_headings_that_no_summary_covers_are_asked_about_in_an_index(tmp_path: Path) -> None:

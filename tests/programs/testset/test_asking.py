@@ -38,6 +38,7 @@ def test_a_question_and_its_answer_are_taken_out_of_a_chatty_reply() -> None:
         ("Where do both passages say that Ada lived?", "London", "does not stand alone"),
         ("Where did Ada live before the first passage of the Suez Canal?", "London", ""),
         ("Where did Ada live?", "London " * 30, "the answer is long"),
+        ("What moves the pointer?", "Use the", "the answer is cut off"),
     ],
 )
 def test_what_is_no_question_for_a_test_is_dropped_with_its_reason(question: str, answer: str, reason: str) -> None:

@@ -61,7 +61,15 @@ function reviewed(row, { edit, goOn }) {
   const question = h("textarea", { rows: "2", "aria-label": "Question", readonly: true });
   const answers = h("textarea", { rows: "3", "aria-label": "Answers, one a line", readonly: true });
   const problem = h("p", { class: "error", role: "alert" });
-  const save = h("button", { type: "button", class: "primary", hidden: true, onclick: () => decide("edit") }, "Save and approve");
+  const decided = row.status === "approved" || row.status === "rejected";
+  const writing = h("div", { class: "row", hidden: true },
+    h("button", { type: "button", class: "primary", onclick: () => decide("edit") }, "Save and approve ", h("kbd", {}, "Ctrl Enter")),
+    h("button", { type: "button", onclick: () => write(false) }, "Leave ", h("kbd", {}, "Esc")));
+  const deciding = h("div", { class: "row" },
+    h("button", { type: "button", class: "primary", onclick: () => decide("approve"), disabled: row.status === "approved" }, "Approve ", h("kbd", {}, "y")),
+    h("button", { type: "button", onclick: () => write(true) }, "Edit ", h("kbd", {}, "e")),
+    h("button", { type: "button", class: "danger", onclick: () => decide("reject"), disabled: row.status === "rejected" }, "Reject ", h("kbd", {}, "n")),
+    decided ? h("button", { type: "button", onclick: () => decide("undo") }, "Undo ", h("kbd", {}, "u")) : null);
   let busy = false;
   fill();
 
@@ -71,7 +79,7 @@ function reviewed(row, { edit, goOn }) {
   }
 
   async function decide(action) {
-    if (busy) return;
+    if (busy || (action !== "edit" && !writing.hidden)) return; // what is being written is not lost to a key
     busy = true;
     replace(problem);
     const lines = answers.value.split("\n").map((each) => each.trim()).filter(Boolean);
@@ -87,7 +95,9 @@ function reviewed(row, { edit, goOn }) {
 
   function write(is) {
     for (const field of [question, answers]) field.readOnly = !is;
-    save.hidden = !is;
+    writing.hidden = !is;
+    deciding.hidden = is; // "Approve" would leave out what was written
+    replace(problem);
     if (is) question.focus();
     else { fill(); document.getElementById("main").focus({ preventScroll: true }); }
   }
@@ -98,18 +108,14 @@ function reviewed(row, { edit, goOn }) {
   }
 
   for (const field of [question, answers]) if (edit) field.addEventListener("keydown", typed);
-  const decided = row.status === "approved" || row.status === "rejected";
+  const foundBy = row.solved_by.length ? ` · found by ${row.solved_by.join(", ")}` : row.answers.length ? " · found by no retriever alone" : "";
   return {
     keys: edit ? { y: () => decide("approve"), n: () => decide("reject"), e: () => write(true), ...(decided ? { u: () => decide("undo") } : {}) } : {},
     node: h("article", { class: "entry", "aria-label": row.question },
-      h("p", { class: "facts" }, h("span", { class: `state ${row.status}` }, row.status), ` ${row.type}`, row.solved_by.length ? ` · found by ${row.solved_by.join(", ")}` : " · found by no retriever alone", ` · ${Math.round(100 * row.overlap)} % of its words stand in its passages`),
+      h("p", { class: "facts" }, h("span", { class: `state ${row.status}` }, row.status), ` ${row.type}`, foundBy, ` · ${Math.round(100 * row.overlap)} % of its words stand in its passages`),
       h("label", {}, h("span", {}, "Question"), question),
       h("label", {}, h("span", {}, row.answers.length ? "Answers, one a line" : "Answers: none, the documents must not answer it"), answers),
-      edit ? h("div", { class: "row" }, save,
-        h("button", { type: "button", class: "primary", onclick: () => decide("approve"), disabled: row.status === "approved" }, "Approve ", h("kbd", {}, "y")),
-        h("button", { type: "button", onclick: () => write(true) }, "Edit ", h("kbd", {}, "e")),
-        h("button", { type: "button", class: "danger", onclick: () => decide("reject"), disabled: row.status === "rejected" }, "Reject ", h("kbd", {}, "n")),
-        decided ? h("button", { type: "button", onclick: () => decide("undo") }, "Undo ", h("kbd", {}, "u")) : null) : null,
+      edit ? [writing, deciding] : null,
       problem,
       row.passages.length ? h("div", {}, h("h3", {}, row.answers.length ? count(row.passages.length, "passage that answers it", "passages that answer it") : `${count(row.passages.length, "passage")} hidden from whoever is asked`), row.passages.map((each) => h("article", { class: "passage" }, h("header", {}, h("a", { href: link("document", each.document_id, { passage: each.chunk_id }) }, each.title || each.document_id)), h("p", { class: "text" }, each.text || "This text is not there any more.")))) : null,
       h("p", { class: "notes" }, row.checks.length ? `Checks that it passed: ${row.checks.join(", ")}. ` : "", row.model ? `Asked by ${row.model}.` : "")),
