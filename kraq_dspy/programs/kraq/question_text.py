@@ -36,10 +36,12 @@ _BEFORE = "of|in|by|for|from|to|with|at|on|about|is|was|are|were|did|does|do|has
 _TELLS_WHICH = "that|which|who|whose|where|of|in|by|at|on|from|with|for|named|called|known"
 _ONE_OF_ITS_KIND = re.compile(
     rf"\b(?:{_BEFORE}) (?:the|this|that) (?:{'|'.join(_KINDS.split())})\b(?! (?:{_TELLS_WHICH})\b)"
-    r"|\b(?:is|was|are|were) (?:this|that|it|these|those)(?: about)?\?$",
+    r"|\b(?:is|was|are|were) (?:this|that|it|these|those)(?: about)?\?$"
+    r"|\bthe names? of the \w+(?: \w+)?\?$",
     re.IGNORECASE,
 )
-"""A thing of which there are many, as if one had been spoken of or were at hand: "of the film", "is this?"."""
+"""A thing of which there are many, as if one had been spoken of or were at hand: "of the film", "is this?", "the name
+of the beer brand?"."""
 _NAMED = re.compile(r"\s[\"'“‘(]*[A-Z0-9]|[\"“‘]")
 _WORD_OF_NAME = re.compile(r"(?<!\w)(?:[A-Z][\w'’.-]*|\d[\w.,-]*)")
 _BEGINNING = 5

@@ -118,3 +118,19 @@ def test_blocks_do_not_change_the_outcome() -> None:
         for index, question in enumerate(marked)
         if question.duplicate_of is not None
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "does"),
+    [
+        ("What is the name of the beer brand?", False),
+        ("What are the names of the demons?", False),
+        ("What is the name of the beer brand of Kenya?", True),
+        ("What is the name of the Tusker brand?", True),
+        ("What is the name of the beer brand brewed in 1922?", True),
+    ],
+)
+def test_the_name_of_one_thing_of_its_kind_is_asked_for_with_what_tells_which(question: str, does: bool) -> None:
+    text = "Tusker\nTusker is a beer brand of Kenya, brewed since 1922. Its name and demons are old."
+
+    assert stands_alone(question, text, "") is does
