@@ -129,7 +129,7 @@ def test_an_interrupted_training_goes_on_and_ends_with_the_same_weights(
 
 def test_other_weights_in_the_folder_are_not_answered_with(trained: Trained, base: str) -> None:
     lm = make_lm(RoleSettings(model=f"transformers/{base}#{trained.folder}@00000000", retries=0))
-    with pytest.raises(ModelError, match="trained anew"):
+    with pytest.raises(ModelError, match="trained again"):
         lm("Ada")
 
 

@@ -192,5 +192,5 @@ def _require_redaction(index: Index, settings: Settings) -> None:
     if any(getattr(before, kind) and not getattr(now, kind) for kind in ("emails", "phones", "cards")):
         raise IndexStateError(
             f"{str(index.path)!r} was made without personal data, and this run would add it again. "
-            "Use --redact ([redact] in kraq.toml), or choose another folder."
+            "Use --redact again ([redact] in kraq.toml), or choose another folder."
         )

@@ -66,7 +66,7 @@ def test_synonyms_of_a_factoid_are_no_items_of_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": "q", "question": "?"}], "questions.jsonl, line 1 lacks answers; it has id, question"),
+        ([{"id": "q", "question": "?"}], "questions.jsonl, line 1 is missing answers; it has id, question"),
         ([["q"]], "line 1 is list; expected an object"),
         ([{"id": "q", "question": "?", "answers": []}] * 2, r"1 id\(s\) of questions occur more than once, 'q' first"),
         ([{"id": "q", "question": "?", "answers": [], "supporting_ids": ["x"]}], "'q' names the document 'x'"),
