@@ -108,20 +108,29 @@ def require_outputs(signature: type[dspy.Signature], reads: Iterable[str]) -> No
         )
 
 
-def further_inputs(step: dspy.Module, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`inputs`, which were given with a question, for the step that reads them.
+def further_inputs(step: dspy.Module, inputs: Mapping[str, Any], *filled: str) -> Mapping[str, Any]:
+    """`inputs`, which were given with a question, for the step that reads them. The program fills in the inputs
+    `filled` by itself.
 
-    Raises ConfigError for one that the step's signature does not have: nobody would read it.
+    Raises ConfigError for one that the program fills in, and for one that the step's signature does not have: nobody
+    would read it.
     """
     signature = getattr(step, "signature", None)
-    if signature is None:  # a module of one's own, which takes what it takes
-        return inputs
+    known = signature.input_fields if signature is not None else {}
 
-    unknown = [name for name in inputs if name not in signature.input_fields]
-    if unknown:
+    taken = [name for name in inputs if name in filled]
+    if taken:
+        takes = _quoted(name for name in known if name not in ("question", *filled)) or "no others"
+        raise ConfigError(
+            f"The program fills in {_quoted(taken)} itself, from what it finds. With the question it takes {takes}. "
+            "To answer from texts of your own, give it a retriever that returns them."
+        )
+
+    unknown = [name for name in inputs if name not in known]
+    if unknown and signature is not None:  # a module of one's own takes what it takes
         raise ConfigError(
             f"The signature {signature.__name__} has no input {_quoted(unknown)}; it has "
-            f"{_quoted(signature.input_fields)}. Give the program a signature that reads it: signature=..."
+            f"{_quoted(known)}. Give the program a signature that reads it: signature=..."
         )
     return inputs
 

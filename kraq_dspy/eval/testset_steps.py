@@ -26,8 +26,8 @@ class TestsetSteps:
         self.generator = space.models.name(self.writer)
         self._models = space.models
         self._draft = TestsetDraft(None if draft is None else Path(draft))
-        self._runner = ProgramRunner(space.models, progress)
-        self._progress = progress
+        self._progress = OneBarForEachStep(progress)
+        self._runner = ProgramRunner(space.models, self._progress)
 
     async def outcomes(
         self, stage: str, role: str, program: dspy.Module, items: Sequence[Item]
@@ -46,6 +46,7 @@ class TestsetSteps:
         return predictions
 
     async def aclose(self) -> None:
+        self._progress.close()
         self._draft.close()
         await self._models.aclose()
 
@@ -65,6 +66,38 @@ class TestsetSteps:
             else:
                 accepted[item.id] = outcome
         return accepted
+
+
+class OneBarForEachStep:
+    """Shows the stages of all kinds of questions, "ask fact" and "ask bridge", as one for each step, "ask".
+
+    The kinds are worked on at the same time, batch by batch, so nobody knows how much is to come: a step has no total,
+    and is finished when the run is.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._steps: dict[str, None] = {}
+
+    def start(self, stage: str, total: int | None) -> None:
+        step = _step_of(stage)
+        if step not in self._steps:
+            self._steps[step] = None
+            self._progress.start(step, None)
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        self._progress.advance(_step_of(stage), done, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+
+    def finish(self, stage: str) -> None:
+        """Go on: other kinds may be in the same step."""
+
+    def close(self) -> None:
+        for step in self._steps:
+            self._progress.finish(step)
+
+
+def _step_of(stage: str) -> str:
+    return stage.partition(" ")[0]
 
 
 def writer_role(models: LanguageModels) -> str:

@@ -67,7 +67,7 @@ class CombinedRetrieveRAG(SavableModule):
         self.answer = fitting_step(AnswerAndExplain if explain else AnswerQuestion, signature, "passages")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        further = further_inputs(self.answer, inputs)
+        further = further_inputs(self.answer, inputs, "passages")
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))

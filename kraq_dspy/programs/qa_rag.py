@@ -118,7 +118,8 @@ class QARAG(SavableModule):
             self.check = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        further = further_inputs(self.answer, inputs)
+        filled = ("passages",) if self.variant == "v" else ("sub_questions", "pairs")
+        further = further_inputs(self.answer, inputs, *filled)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)

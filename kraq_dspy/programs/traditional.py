@@ -52,7 +52,7 @@ class TraditionalRAG(SavableModule):
         self.answer = fitting_step(AnswerAndExplain if explain else AnswerQuestion, signature, "passages")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        further = further_inputs(self.answer, inputs)
+        further = further_inputs(self.answer, inputs, "passages")
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)

@@ -2,10 +2,11 @@
 
 import asyncio
 import heapq
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import dspy
 
@@ -198,6 +199,31 @@ def described(retriever: object) -> str:
         if not name.startswith("_") and (is_plain or is_retriever):
             chosen.append(f"{name}={value!r}")
     return f"{type(retriever).__name__}({', '.join(chosen)})"
+
+
+FOR_AGENTS = (
+    "Finds passages of the documents, best first. `question` is what to look for, in words or as a whole question; "
+    "`k` is how many passages to return, 10 if it is not given. Leave out `exclude` (ids of passages that are known "
+    "already), `filters` (values that the passages' metadata must have) and `vector`. How it searches: {help}"
+)
+
+RetrieverT = TypeVar("RetrieverT", bound=Retriever)
+
+
+def named_for_agents(retrieve: RetrieverT, name: str, help: str) -> RetrieverT:
+    """The same retriever, called "search_" with its registered `name`, and described by what it takes and its `help`:
+    `dspy.Tool` shows both to an agent's model, which could not use what is written for programmers.
+
+    >>> from kraq_dspy import Workspace
+    >>> dspy.Tool(Workspace.open("ada.kraq").retriever("hybrid")).name
+    'search_hybrid'
+    """
+    if not getattr(retrieve, "keeps_contract", False):  # somebody else's, which has its own name
+        return retrieve
+
+    vars(retrieve)["__name__"] = f"search_{re.sub(r'[^a-z0-9]+', '_', name.lower())}"
+    vars(retrieve)["__doc__"] = FOR_AGENTS.format(help=help)
+    return retrieve
 
 
 def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str, why: str) -> list[Hit]:

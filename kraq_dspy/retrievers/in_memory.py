@@ -13,8 +13,8 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.ports import Embedder, Filters, Vectors
 from kraq_dspy.records import Chunk, Document, Question, content_id
-from kraq_dspy.retrievers.hits import best_first, matches
-from kraq_dspy.retrievers.words_and_meaning import DenseRetriever
+from kraq_dspy.retrievers.hits import best_first, matches, named_for_agents
+from kraq_dspy.retrievers.words_and_meaning import DENSE, DenseRetriever
 from kraq_dspy.settings import ChunkSettings, EncoderSettings
 
 
@@ -75,7 +75,7 @@ class Corpus(SharedByCopies):
         passages = [chunk.passage for chunk in self.chunks]
         vectors = embedder.encode_passages(passages) if passages else np.zeros((0, embedder.dimension), np.float32)
         records = RecordsInMemory(self.chunks, vectors)
-        self.retriever = DenseRetriever(records, records, embedder)
+        self.retriever = named_for_agents(DenseRetriever(records, records, embedder), DENSE.name, DENSE.help)
 
     @classmethod
     def from_texts(

@@ -12,7 +12,7 @@ from kraq_dspy.models.lms.roles import fill_in
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Entity
 from kraq_dspy.retrievers.adapted import as_retriever
-from kraq_dspy.retrievers.hits import have_looked_at
+from kraq_dspy.retrievers.hits import have_looked_at, named_for_agents
 from kraq_dspy.state import apply_state, read_state
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.choices import (
@@ -73,7 +73,7 @@ class ProgramMaker(OpenedIndex):
 
     def make_retriever(self, choice: RetrieverChoice) -> Retriever:
         """The retriever of a choice, whose steps, if it has any, ask the model of its role."""
-        retrieve = choice.spec.make(self, choice.options)
+        retrieve = named_for_agents(choice.spec.make(self, choice.options), choice.spec.name, choice.spec.help)
         if isinstance(retrieve, dspy.Module):
             fill_in(retrieve, self.models, choice.spec.role)
         if self.check is not None:

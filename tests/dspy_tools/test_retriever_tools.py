@@ -28,7 +28,7 @@ def test_a_retriever_needs_no_k_and_says_what_it_is(dense: Retriever) -> None:
 @pytest.mark.parametrize("is_module", [False, True])
 def test_an_agent_searches_with_a_retriever_as_it_is(dense: Retriever, is_module: bool) -> None:
     retriever = RewrittenRetriever(dense) if is_module else dense
-    name = type(retriever).__name__
+    name = dspy.Tool(retriever).name
     search = {"next_thought": "search", "next_tool_name": name, "next_tool_args": {"question": "rivers", "k": 2}}
     end = {"next_thought": "done", "next_tool_name": "finish", "next_tool_args": {}}
     rewriting = [{"rewritten": "rivers"}] if is_module else []
@@ -42,6 +42,16 @@ def test_an_agent_searches_with_a_retriever_as_it_is(dense: Retriever, is_module
     assert TEXTS[0] in observed
     assert "through Vienna" in observed
     assert TEXTS[2] not in observed  # k was 2
+
+
+def test_an_agents_model_reads_a_name_and_a_description_that_it_can_use(dense: Retriever) -> None:
+    """The formulas of the class are for programmers."""
+    tool = dspy.Tool(dense)
+    assert tool.name == "search_dense"
+    assert tool.desc.startswith("Finds passages of the documents, best first. `question` is what to look for")
+    assert "the papers' baseline" in tool.desc
+    assert "cosine" in str(type(dense).__doc__)
+    assert "cosine" not in tool.desc
 
 
 def test_a_retriever_takes_a_name_and_a_description_for_the_model(dense: Retriever) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from kraq_dspy.eval import TestsetPlan, make_testset, testset_making
 from kraq_dspy.extend import LanguageModels
+from kraq_dspy.ports import SilentProgress
 from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.workspace import Workspace
 from tests.mills import index_of_mills
@@ -100,6 +102,38 @@ def test_the_set_is_the_same_whoever_answers_first(readers: list[tuple[Reader, A
     assert first.about() == second.about()
     assert first.rows == second.rows
     assert list(first.rejected) == list(second.rejected)
+
+
+class Recorder(SilentProgress):
+    """Notes what a person would see: which bars begin, and which are still open at the end."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.open: set[str] = set()
+        self.done: Counter[str] = Counter()
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.begun.append(stage)
+        self.open.add(stage)
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        assert stage in self.open
+        self.done[stage] += done
+
+    def finish(self, stage: str) -> None:
+        self.open.remove(stage)
+
+
+def test_a_person_sees_one_bar_for_each_step_whatever_kinds_are_asked(folder: Path) -> None:
+    seen = Recorder()
+    models = LanguageModels(Settings(run=RunSettings(concurrency=6)), models=Reader(1))
+    with Workspace.open(folder, models=models) as space:
+        plan = TestsetPlan(12, {"fact": 2, "list": 1, "broad": 1, "bridge": 1})
+        make_testset(space, plan=plan, progress=seen)
+
+    assert sorted(seen.begun) == ["ask", "check", "gold", "reword"]
+    assert seen.open == set()
+    assert seen.done["ask"] > 4
 
 
 def test_hardly_more_is_asked_than_is_likely_to_be_needed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

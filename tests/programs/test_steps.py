@@ -256,6 +256,23 @@ def test_an_input_that_no_signature_reads_is_refused_before_anything_is_asked() 
     assert lm.history == []
 
 
+@pytest.mark.parametrize("make", [*ANSWERING, lambda **own: QARAG(texts, **own)])
+def test_an_input_that_the_program_fills_in_itself_is_refused_before_anything_is_asked(
+    make: Callable[..., Any],
+) -> None:
+    lm, program = model(), make(signature=None)
+    theirs = "passages" if "passages" in program.answer.signature.input_fields else "pairs"
+    with pytest.raises(ConfigError, match=rf"fills in '{theirs}' itself.*With the question it takes no others\."):
+        ask(program, {"question": QUESTION, theirs: ["The Rhine is a river."]}, lm)
+    assert lm.history == []
+
+
+def test_the_inputs_that_a_program_takes_with_the_question_are_named() -> None:
+    rag = TraditionalRAG(texts, signature=WithMood.append("audience", dspy.InputField(), str))
+    with pytest.raises(ConfigError, match="With the question it takes 'audience'"):
+        ask(rag, {"question": QUESTION, "audience": "children", "passages": ["The Rhine is a river."]}, model())
+
+
 def test_an_input_that_was_not_given_is_named_with_the_way_to_give_it() -> None:
     rag = TraditionalRAG(texts, signature=WithMood.append("audience", dspy.InputField(), str))
     with pytest.raises(ConfigError, match=r"needs the input 'audience'.*program\(question=\.\.\., audience=\.\.\.\)"):

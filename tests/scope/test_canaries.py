@@ -15,7 +15,7 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy import Scope, Workspace, build_index, evaluate, export_index
+from kraq_dspy import Index, Scope, Workspace, build_index, evaluate, export_index
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.apps.dataset import export_dataset
 from kraq_dspy.apps.lines import prediction_lines
@@ -193,6 +193,20 @@ def test_exports_are_clean(staff: Workspace, tmp_path: Path) -> None:
     assert len(files) > 15
     for file in files:
         require_clean(file.read_bytes().decode("utf-8", "replace"))
+
+
+def test_an_export_of_a_scope_names_no_group_and_the_owners_keeps_all(
+    staff: Workspace, path: Path, tmp_path: Path
+) -> None:
+    def exported_labels(index: Index, out: Path) -> list[list[str]]:
+        export_index(index, out, "jsonl")
+        return [json.loads(line)["labels"] for line in (out / "documents.jsonl").read_text("utf-8").splitlines()]
+
+    with Workspace.open(path) as space:
+        of_owner = exported_labels(space.owned().index, tmp_path / "owner")
+
+    assert not any(exported_labels(staff.index, tmp_path / "staff"))
+    assert any(labels == ["staff"] for labels in of_owner)
 
 
 def test_errors_do_not_tell_whether_something_is_there(path: Path, both: Corpus) -> None:

@@ -1,9 +1,10 @@
 """Writes an index in the formats of others (`kraq export`), and makes one of GraphRAG's (`kraq import`)."""
 
+import dataclasses
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,6 +22,9 @@ from kraq_dspy.apps.cli.options import (
 from kraq_dspy.apps.cli.progress import run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.settings import Settings
 
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
 
@@ -80,7 +84,19 @@ class ImportGraphRAG(Builds, Limits):
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: FOLDER's name + .kraq"),
     ] = None
     replace: Annotated[bool, Flag("--replace", help="Remove documents of DIR that FOLDER does not have.")] = False
+    acl_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Column of the documents: labels of who may read them. Default: acl. Then see --as."
+        ),
+    ] = None
     json: Json = False
+
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        settings = super().settings(base)
+        if not self.acl_column:
+            return settings
+        return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, acl_column=self.acl_column))
 
     def run(self) -> None:
         from kraq_dspy.indexing.index.exchange import import_graphrag

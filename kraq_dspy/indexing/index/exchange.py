@@ -15,8 +15,9 @@ from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.indexing.catalogue.sources import opened_catalogue
 from kraq_dspy.indexing.index.build import Builder
+from kraq_dspy.indexing.index.opening import with_labels
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
-from kraq_dspy.records import Claim, Community, Entity, Extraction, Failure, Merge, Relationship, Summary
+from kraq_dspy.records import Claim, Community, Document, Entity, Extraction, Failure, Merge, Relationship, Summary
 
 FORMATS = ("parquet", "graphml", "jsonl")
 
@@ -29,7 +30,8 @@ def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "
 
     "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
     kind of this library, one file each, and the catalogue if there is one. `index_dir` may be an opened index, such as
-    `space.scoped(scope).index`. Raises ConfigError for another format, IndexStateError for no index, ScopeError for the
+    `space.scoped(scope).index`: what it exports has no labels, since they would name groups that `scope` is not in.
+    Raises ConfigError for another format, IndexStateError for no index, ScopeError for the
     folder of an index whose documents say who may read them.
     """
     if format not in FORMATS:
@@ -85,7 +87,8 @@ def import_graphrag(
     >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
 
     Its reports become summaries, and those questions (KRAQ thesis, 3.2.4); nothing is extracted or summarised again.
-    `replace` and `options` are those of `build_index`. Raises ExchangeError for tables or columns that are missing.
+    `replace` and `options` are those of `build_index`; who may read a document says `labels`, or the column
+    `settings.corpus.acl_column` of the table of documents. Raises ExchangeError for tables or columns that are missing.
     """
     return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
 
@@ -94,12 +97,14 @@ async def aimport_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
     """`import_graphrag` for asynchronous code; takes the same arguments."""
-    imported = read_graphrag(Path(folder))
+    settings, labels = options.get("settings"), options.get("labels")
+    imported = read_graphrag(Path(folder), settings.corpus.acl_column if settings is not None else "")
+    documents = [each for each in with_labels(imported.documents, labels, settings) if isinstance(each, Document)]
     async with Builder.at(Path(out), options, folder) as builder:
         index = builder.index
-        builder.begin(folder, imported.documents, replace=replace, kind=GRAPHRAG)
+        builder.begin(folder, documents, replace=replace, kind=GRAPHRAG)
         builder.problems.extend(imported.problems)
-        builder.keep_documents(imported.documents, imported.chunks)
+        builder.keep_documents(documents, imported.chunks)
 
         index.replace(Entity, imported.entities)
         index.replace(Relationship, imported.relationships)

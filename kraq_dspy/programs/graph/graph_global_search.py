@@ -63,7 +63,7 @@ class GraphGlobalSearch(SavableModule):
         self.answer = fitting_step(AnswerFromPoints, signature, "points")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        further = further_inputs(self.answer, inputs)
+        further = further_inputs(self.answer, inputs, "points")
 
         async def rate(batch: tuple[int, list[str]]) -> dspy.Prediction:
             number, reports = batch

@@ -148,7 +148,7 @@ class GraphLocalSearch(SavableModule):
         self.answer = fitting_step(AnswerFromGraph, signature, "passages", "reports", "relationships", "entities")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        further = further_inputs(self.answer, inputs)
+        further = further_inputs(self.answer, inputs, *AnswerFromGraph.input_fields)
         clock = Clock()
 
         await clock.begin("retrieve", "searching the graph")

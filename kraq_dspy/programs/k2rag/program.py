@@ -105,7 +105,7 @@ class K2RAG(SavableModule):
         self.answer = fitting_step(AnswerQuestion, signature, "passages")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        further = further_inputs(self.answer, inputs)
+        further = further_inputs(self.answer, inputs, "passages")
         clock = Clock()
         account = ""
         await clock.begin("graph", "searching the graph")
@@ -234,7 +234,7 @@ class NaiveGraphRAG(SavableModule):
         self.answer = fitting_step(AnswerQuestion, signature, "passages")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        further = further_inputs(self.answer, inputs)
+        further = further_inputs(self.answer, inputs, "passages")
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.knowledge, question)

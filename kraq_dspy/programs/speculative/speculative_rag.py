@@ -173,7 +173,7 @@ class SpeculativeRAG(SavableModule):
         self.scorer = scorer or KraqScore()
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        further = further_inputs(self.draft, inputs)
+        further = further_inputs(self.draft, inputs, "passages")
         started = perf_counter()
         await announce("retrieving")
         evidence = await call(self._gather, question)

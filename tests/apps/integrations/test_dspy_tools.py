@@ -44,6 +44,14 @@ def test_an_agent_searches_the_index_and_answers_from_what_it_found(space: Works
     assert (found["document_id"], found["text"]) == ("byron", "Lord Byron wrote Don Juan.")
 
 
+def test_two_retrievers_are_two_tools_with_names_that_an_agent_can_tell_apart(space: Workspace) -> None:
+    tools = [space.retriever("adaptive"), space.retriever("bm25")]
+    with dspy.context(lm=DummyLM([])):
+        agent = dspy.ReAct("question -> answer", tools=tools)
+    assert list(agent.tools) == ["search_adaptive", "search_bm25", "finish"]
+    assert "Exact names and terms" in agent.tools["search_bm25"].desc
+
+
 def test_every_tool_says_what_it_does_and_what_it_takes(space: Workspace) -> None:
     tools = {tool.name: tool for tool in index_tools(space)}
     assert list(tools) == ["search", "starters", "questions_about", "community", "neighbours_of", "read_document"]

@@ -19,6 +19,7 @@ from kraq_dspy.asset.graph.parquet_tables import write_parquet
 from kraq_dspy.asset.graph.resolve import entity_id_of
 from kraq_dspy.errors import ExchangeError, IndexStateError, ScopeError
 from kraq_dspy.records import Finding, Question, Summary, content_id
+from kraq_dspy.settings import CorpusSettings, Settings
 from tests.asset.graph.test_exports import Given
 from tests.conftest import WarmShell
 
@@ -120,7 +121,7 @@ def test_tables_become_records_with_our_ids(tmp_path: Path) -> None:
     summaries = {summary.community_id: summary for summary in imported.summaries}
     assert summaries[top].findings == (Finding("short", "long"),)
     assert (summaries[top].title, summaries[top].text, summaries[top].model) == ("Title 0", "Summary 0.", "graphrag")
-    assert imported.problems == ("1 entities belong to no community: GraphRAG leaves them out, and so do levels here",)
+    assert imported.problems == ("entities in no community, which levels leave out, as GraphRAG does: 1",)
 
 
 def test_every_way_of_storing_the_same_tables_reads_the_same(tmp_path: Path) -> None:
@@ -178,28 +179,28 @@ def test_faults_of_the_data_are_mended_and_counted(tmp_path: Path) -> None:
         1
     }  # GraphRAG's 4, moved below its holder
     assert imported.problems == (
-        "1 claims name a text unit that does not exist and were left out",
-        "1 claims without a subject or a description were left out",
-        "1 communities have entities that none of their sub-communities has",
-        "1 communities have no report",
-        "1 communities have the same entities as a broader one and were merged with it",
-        "1 communities were moved to the level below their parent's",
-        "1 communities without entities were left out",
-        "1 ends of relationships were no entities and were made some",
-        "3 entities belong to no community: GraphRAG leaves them out, and so do levels here",
-        "1 entities share their normalised title with another one and were merged with it",
-        "1 entities without a title were left out",
-        "1 objects of claims were no entities and were left out",
-        "1 references of communities to entities that do not exist were dropped",
-        "1 references to text units that do not exist were dropped",
-        "1 relationships had no positive weight and count once",
-        "1 relationships of an entity with itself were left out",
-        "1 relationships without a source or a target were left out",
-        "1 reports are about a community that does not exist and were left out",
-        "1 reports are about a community that has one already; the one with more findings was kept",
-        "1 reports have no findings",
-        "1 reports without text were left out",
-        "1 subjects of claims were no entities and were made some",
+        "claims of a text unit that does not exist, left out: 1",
+        "claims without a subject or a description, left out: 1",
+        "communities moved to the level below their parent's: 1",
+        "communities with entities that none of their sub-communities has: 1",
+        "communities with the same entities as a broader one, merged with it: 1",
+        "communities without a report: 1",
+        "communities without entities, left out: 1",
+        "ends of relationships that were no entities, added as entities: 1",
+        "entities in no community, which levels leave out, as GraphRAG does: 3",
+        "entities with the normalised title of another one, merged with it: 1",
+        "entities without a title, left out: 1",
+        "objects of claims that were no entities, left out: 1",
+        "references of communities to entities that do not exist, dropped: 1",
+        "references to text units that do not exist, dropped: 1",
+        "relationships of an entity with itself, left out: 1",
+        "relationships without a positive weight, counted once: 1",
+        "relationships without a source or a target, left out: 1",
+        "reports about a community that does not exist, left out: 1",
+        "reports about a community that has one already, of which the one with more findings was kept: 1",
+        "reports without findings: 1",
+        "reports without text, left out: 1",
+        "subjects of claims that were no entities, added as entities: 1",
     )
     assert "Again." not in [summary.text for summary in imported.summaries]
 
@@ -220,7 +221,10 @@ def test_text_units_that_are_not_in_their_document_become_its_text(tmp_path: Pat
     (document,) = imported.documents
     assert document.text == "\n\n".join(row["text"] for row in tables["text_units"])
     assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in imported.chunks)
-    assert "1 documents do not contain their text units literally: their text is that of the units" in imported.problems
+    assert (
+        "documents that do not contain their text units literally, their text put together from these: 1"
+        in imported.problems
+    )
 
 
 def test_text_units_out_of_order_are_put_into_reading_order(tmp_path: Path) -> None:
@@ -277,6 +281,31 @@ def test_labels_come_back_and_keep_an_import_from_everybody(tmp_path: Path, keyw
     assert [document.labels for document in read_graphrag(tmp_path / "exported").documents] == [("staff",)]
     with Index.open(tmp_path / "i.kraq") as index, pytest.raises(ScopeError):
         index.require_no_labels()
+
+
+@pytest.mark.parametrize("by", ["column", "function"])
+def test_an_import_takes_the_labels_that_it_is_told_of(tmp_path: Path, keyword_embedder: Any, by: str) -> None:
+    """As a corpus does; a document of which nothing is said is for its owner."""
+    tables = small()
+    tables["documents"][0]["groups"] = "staff, board"
+    tables["text_units"].append({"id": "u3", "text": "Eve is new.", "document_id": "of-no-table"})
+    folder = save_jsonl(tmp_path / "tables", tables)
+    own: dict[str, Any] = {"settings": Settings(corpus=CorpusSettings(acl_column="groups"))}
+    if by == "function":
+        own = {"labels": lambda document: ["board", "staff"] if document.text.startswith("Ann") else []}
+
+    import_graphrag(folder, tmp_path / "i.kraq", embedder=keyword_embedder(), **own)
+
+    with Index.open(tmp_path / "i.kraq") as index:
+        assert sorted(index.labels().values()) == [("",), ("board", "staff")]
+
+
+def test_a_column_of_labels_that_the_tables_lack_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ExchangeError, match="groups"):
+        read_graphrag(save_jsonl(tmp_path / "tables", small()), "groups")
+    without = {name: rows for name, rows in small().items() if name != "documents"}
+    with pytest.raises(ExchangeError, match="no table 'documents', so no column 'groups'"):
+        read_graphrag(save_jsonl(tmp_path / "without", without), "groups")
 
 
 @pytest.mark.parametrize(("acl", "labels"), [([], ()), (None, ("",)), ("", ("",)), ("staff", ("staff",))])

@@ -47,7 +47,7 @@ def read_communities(
     levels = _levels(parents, {id: groups[number].level for id, number in numbers.items()})
     moved = sum(levels[id] != groups[number].level for id, number in numbers.items())
     if moved:
-        problems["communities were moved to the level below their parent's"] = moved
+        problems["communities moved to the level below their parent's"] = moved
 
     children: dict[str, list[str]] = defaultdict(list)
     for id, parent_id in parents.items():
@@ -110,7 +110,7 @@ def _groups(
     for group in groups.values():
         lost = sum(id not in entity_ids for id in group.member_ids)
         if lost:
-            problems["references of communities to entities that do not exist were dropped"] += lost
+            problems["references of communities to entities that do not exist, dropped"] += lost
         group.entity_ids = frozenset(stand_for[id] for id in group.member_ids if id in stand_for)
     return groups
 
@@ -127,7 +127,7 @@ def _groups_of_table(tables: Tables, problems: Counter[str]) -> dict[int, _Group
         number = whole_number(row["community"] if "community" in row else row["id"])
         has_parents = has_parents and "parent" in row
         if number in groups:
-            problems["communities have the number of an earlier one and were merged with it"] += 1
+            problems["communities with the number of an earlier one, merged with it"] += 1
         group = groups.setdefault(number, _Group(whole_number(row["level"]), whole_number(row.get("parent"))))
         group.member_ids += texts_of(row.get("entity_ids")) or members.get(number, [])
     if not has_parents:
@@ -175,11 +175,11 @@ def _ids(groups: Mapping[int, _Group], problems: Counter[str]) -> tuple[dict[int
     numbers: dict[str, int] = {}
     for number, group in sorted(groups.items(), key=lambda item: (item[1].level, item[0])):
         if not group.entity_ids:
-            problems["communities without entities were left out"] += 1
+            problems["communities without entities, left out"] += 1
             continue
         ids[number] = content_id("community", *sorted(group.entity_ids))
         if numbers.setdefault(ids[number], number) != number:
-            problems["communities have the same entities as a broader one and were merged with it"] += 1
+            problems["communities with the same entities as a broader one, merged with it"] += 1
     return ids, numbers
 
 
@@ -217,7 +217,7 @@ def _count_lost_members(communities: Sequence[Community], problems: Counter[str]
     for community in communities:
         below = {entity_id for child_id in community.child_ids for entity_id in by_id[child_id].entity_ids}
         if below and not below.issuperset(community.entity_ids):
-            problems["communities have entities that none of their sub-communities has"] += 1
+            problems["communities with entities that none of their sub-communities has"] += 1
 
 
 def read_summaries(tables: Tables, ids: Mapping[int, str], problems: Counter[str]) -> tuple[Summary, ...]:
@@ -227,18 +227,20 @@ def read_summaries(tables: Tables, ids: Mapping[int, str], problems: Counter[str
         number = whole_number(row["community"])
         text = text_of(row.get("summary")).strip() or text_of(row.get("full_content")).strip()
         if number not in ids:
-            problems["reports are about a community that does not exist and were left out"] += 1
+            problems["reports about a community that does not exist, left out"] += 1
             continue
         if not text:
-            problems["reports without text were left out"] += 1
+            problems["reports without text, left out"] += 1
             continue
 
         findings = _findings(row.get("findings"))
         if not findings:
-            problems["reports have no findings"] += 1
+            problems["reports without findings"] += 1
         earlier = by_community.get(ids[number])
         if earlier is not None:
-            problems["reports are about a community that has one already; the one with more findings was kept"] += 1
+            problems[
+                "reports about a community that has one already, of which the one with more findings was kept"
+            ] += 1
         if earlier is None or len(findings) > len(earlier.findings):
             title = text_of(row.get("title")).strip()
             by_community[ids[number]] = Summary(ids[number], title, text, findings, MODEL)

@@ -62,12 +62,12 @@ class Elements:
     def _add_entity(self, row: Row) -> None:
         title = text_of(row.get("title")) or text_of(row.get("name"))
         if not title.strip():
-            self._problems["entities without a title were left out"] += 1
+            self._problems["entities without a title, left out"] += 1
             return
 
         key = normalise_name(title)
         if key in self._nodes:
-            self._problems["entities share their normalised title with another one and were merged with it"] += 1
+            self._problems["entities with the normalised title of another one, merged with it"] += 1
         node = self._nodes.setdefault(key, _Node())
         for name in dict.fromkeys([title, *texts_of(row.get("names"))]):
             node.names[name] += 2 if name == title else 1  # the title goes first
@@ -81,24 +81,24 @@ class Elements:
     def _add_relationship(self, row: Row) -> None:
         source, target = text_of(row["source"]), text_of(row["target"])
         if not source.strip() or not target.strip():
-            self._problems["relationships without a source or a target were left out"] += 1
+            self._problems["relationships without a source or a target, left out"] += 1
             return
         ends = normalise_name(source), normalise_name(target)
         if ends[0] == ends[1]:
-            self._problems["relationships of an entity with itself were left out"] += 1
+            self._problems["relationships of an entity with itself, left out"] += 1
             return
 
         chunk_ids = self._known_chunks(row)
         description = text_of(row.get("description")).strip()
         for key, name in zip(ends, (source, target), strict=True):
             if key not in self._nodes:
-                self._problems["ends of relationships were no entities and were made some"] += 1
+                self._problems["ends of relationships that were no entities, added as entities"] += 1
                 self._nodes[key] = _Node(Counter([name]), descriptions={description: None} if description else {})
             self._nodes[key].chunk_ids |= chunk_ids
 
         weight = number_of(row.get("weight"), 1.0)
         if weight <= 0:
-            self._problems["relationships had no positive weight and count once"] += 1
+            self._problems["relationships without a positive weight, counted once"] += 1
             weight = 1.0
         predicate = text_of(row.get("predicate"))  # GraphRAG has none; what we export does
         edge = self._edges.setdefault((*ends, predicate.casefold()), _Edge(predicate))
@@ -110,16 +110,16 @@ class Elements:
     def _add_claim(self, row: Row) -> None:
         subject, statement = text_of(row["subject_id"]).strip(), text_of(row["description"]).strip()
         if subject.upper() in NOBODY or not statement:
-            self._problems["claims without a subject or a description were left out"] += 1
+            self._problems["claims without a subject or a description, left out"] += 1
             return
         chunk_id = self._chunk_ids.get(text_of(row.get("text_unit_id")))
         if chunk_id is None:
-            self._problems["claims name a text unit that does not exist and were left out"] += 1
+            self._problems["claims of a text unit that does not exist, left out"] += 1
             return
 
         key = normalise_name(subject)
         if key not in self._nodes:
-            self._problems["subjects of claims were no entities and were made some"] += 1
+            self._problems["subjects of claims that were no entities, added as entities"] += 1
             self._nodes[key] = _Node(Counter([subject]), descriptions={statement: None})
         self._nodes[key].chunk_ids.add(chunk_id)
         object_id = self._object(row, key)
@@ -133,7 +133,7 @@ class Elements:
         if name.upper() in NOBODY or normalise_name(name) == subject:
             return None
         if normalise_name(name) not in self._nodes:
-            self._problems["objects of claims were no entities and were left out"] += 1
+            self._problems["objects of claims that were no entities, left out"] += 1
             return None
         return entity_id_of(normalise_name(name))
 
@@ -186,7 +186,7 @@ class Elements:
         known = {self._chunk_ids[id] for id in ids if id in self._chunk_ids}
         lost = sum(id not in self._chunk_ids for id in ids)
         if lost:
-            self._problems["references to text units that do not exist were dropped"] += lost
+            self._problems["references to text units that do not exist, dropped"] += lost
         return known
 
     def _in_order(self, chunk_ids: Iterable[str]) -> tuple[str, ...]:

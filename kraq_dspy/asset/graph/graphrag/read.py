@@ -28,14 +28,16 @@ class ImportedGraphRAG:
     problems: tuple[str, ...]
 
 
-def read_graphrag(folder: Path) -> ImportedGraphRAG:
+def read_graphrag(folder: Path, acl_column: str = "") -> ImportedGraphRAG:
     """The GraphRAG project or output folder at `folder`, of version 1, 2 or 3, as parquet or as JSON lines.
 
-    Ids become our own. Raises ExchangeError for a missing folder, table or column, naming what is there instead.
+    Ids become our own. `acl_column` of the table of documents has the labels of who may read them; without a name it is
+    "acl", where the table has one. Raises ExchangeError for a missing folder, table or column, naming what is there
+    instead.
     """
     tables = Tables.at(folder)
     problems: Counter[str] = Counter()
-    texts = read_texts(tables, problems)
+    texts = read_texts(tables, problems, acl_column)
 
     elements = Elements(texts, problems)
     elements.read(tables)
@@ -47,12 +49,12 @@ def read_graphrag(folder: Path) -> ImportedGraphRAG:
     inside = {entity_id for community in communities for entity_id in community.entity_ids}
     outside = sum(entity.id not in inside for entity in entities)
     if outside:
-        problems["entities belong to no community: GraphRAG leaves them out, and so do levels here"] = outside
+        problems["entities in no community, which levels leave out, as GraphRAG does"] = outside
     without_report = len(communities) - len(summaries)
     if without_report:
-        problems["communities have no report"] = without_report
+        problems["communities without a report"] = without_report
 
-    messages = tuple(f"{count} {problem}" for problem, count in sorted(problems.items()))
+    messages = tuple(f"{problem}: {count}" for problem, count in sorted(problems.items()))
     for message in messages:
         logger.info("%s: %s", tables.folder.name, message)
     return ImportedGraphRAG(

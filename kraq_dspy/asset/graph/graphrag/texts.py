@@ -10,6 +10,7 @@ from typing import Any
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.graph.graphrag.tables import Row, Tables, text_of, texts_of
 from kraq_dspy.asset.scope import labels_of
+from kraq_dspy.errors import ExchangeError
 from kraq_dspy.records import Chunk, Document, Metadata
 
 BETWEEN = "\n\n"
@@ -40,12 +41,12 @@ class Texts:
         return {chunk.id: place for place, chunk in enumerate(self.chunks)}
 
 
-def read_texts(tables: Tables, problems: Counter[str]) -> Texts:
-    """All documents with their chunks, and with the labels that our own export wrote.
+def read_texts(tables: Tables, problems: Counter[str], acl_column: str = "") -> Texts:
+    """All documents with their chunks, and with the labels in `acl_column`, or in the column that our own export wrote.
 
-    What is wrong with them is counted in `problems`.
+    What is wrong with them is counted in `problems`. Raises ExchangeError for a column that is not there.
     """
-    documents = _documents(tables)
+    documents = _documents(tables, acl_column)
     units = _units_by_document(tables, documents, problems)
     texts = Texts()
     for document in documents.values():
@@ -53,19 +54,29 @@ def read_texts(tables: Tables, problems: Counter[str]) -> Texts:
     return texts
 
 
-def _documents(tables: Tables) -> dict[str, Document]:
+def _documents(tables: Tables, acl_column: str) -> dict[str, Document]:
     if not tables.has("documents"):
+        if acl_column:
+            raise ExchangeError(
+                f"{tables.folder.name!r} has no table 'documents', so no column {acl_column!r} with labels of who may "
+                "read them."
+            )
         return {}
 
     documents = {}
-    for row in tables.rows("documents", ["id"]):
+    for row in tables.rows("documents", ["id", acl_column] if acl_column else ["id"]):
         id, title = text_of(row["id"]), text_of(row.get("title"))
         text = text_of(row.get("text")) or text_of(row.get("raw_content"))
         source = title or tables.folder.name
-        is_labelled = "acl" in row and row["acl"] != []  # an export without labels has an empty list
-        labels = labels_of(row["acl"]) if is_labelled else ()
-        documents[id] = Document(id, title, text, source, _metadata(row), labels=labels)
+        documents[id] = Document(id, title, text, source, _metadata(row), labels=_labels(row, acl_column))
     return documents
+
+
+def _labels(row: Row, acl_column: str) -> tuple[str, ...]:
+    if acl_column:
+        return labels_of(row[acl_column])
+    is_labelled = "acl" in row and row["acl"] != []  # an export without labels has an empty list
+    return labels_of(row["acl"]) if is_labelled else ()
 
 
 def _units_by_document(
@@ -76,13 +87,15 @@ def _units_by_document(
     for row in tables.rows("text_units", ["id", "text"]):
         text = text_of(row["text"])
         if not text.strip():
-            problems["text units without text were left out"] += 1
+            problems["text units without text, left out"] += 1
             continue
 
         owner, title = _owner(row)
         if owner not in documents:
             documents[owner] = Document(owner, title, "", title or tables.folder.name)
-            problems["documents are not in the table of documents: their text is that of their text units"] += 1
+            problems[
+                "documents missing from the table of documents, their text put together from their text units"
+            ] += 1
         units[owner].append(TextUnit(text_of(row["id"]), text))
 
     return units
@@ -109,7 +122,9 @@ def _add(texts: Texts, document: Document, units: list[TextUnit], problems: Coun
     spans = _spans(document.text, passages)
     if spans is None:  # GraphRAG may put a title before each text unit
         if document.text:
-            problems["documents do not contain their text units literally: their text is that of the units"] += 1
+            problems[
+                "documents that do not contain their text units literally, their text put together from these"
+            ] += 1
         document = dataclasses.replace(document, text=BETWEEN.join(passages))
         spans = _spans_end_to_end(passages)
 

@@ -9,9 +9,10 @@ from itertools import zip_longest
 
 from kraq_dspy.language.names import kind_of, names_in
 from kraq_dspy.language.other_languages import asked_in
-from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences, stem
+from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences, stem, words
 from kraq_dspy.language.told import is_english, language_of, language_of_question
-from kraq_dspy.language.vocabulary import MONTH, NO_NAMES, PEOPLE
+from kraq_dspy.language.vocabulary import MONTH, NO_NAMES, PEOPLE, STOP
+from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
 from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
 UNKNOWN = "I do not know"
@@ -29,12 +30,33 @@ NUMBER = re.compile(
 YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
 BRACKETED = re.compile(r" \([^)]*\)$")
 """What tells two titles of one name apart."""
+NAME_OF_FILE = re.compile(
+    r"_|^(?:README|NEWS|CHANGES|CHANGELOG|LICENSE|COPYING|AUTHORS|INSTALL|CONTRIBUTING|TODO|INDEX)$", re.IGNORECASE
+)
 LATER = re.compile(r"\b(later|latest|younger|youngest|newer|more recent(ly)?|last|second)\b", re.IGNORECASE)
 EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\bhow many (?:\w+ )?(\w+)|\b(population)\b|\bhow (?:much|old|long|tall|far|large|big)\b")
 """What asks for a number, and the things that are counted."""
 POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
 """How a sentence begins that is about what its passage's title names."""
+
+WHEN_OR_WHERE = re.compile(
+    r"(?:(?:and|but|so) )?(?:when|where) (?:was|were|is|are|did|does|do|has|have|had|will) (?:the )?(?P<rest>.+)",
+    re.IGNORECASE,
+)
+THING_OF = re.compile(r"(?P<thing>[a-z-]+) (?:of|in|at) (?:the )?")
+"""What stands before the name in "the bridge of Brandvik"."""
+MAY_BE_SOMEBODY = re.compile(r"(?:er|or|ist|ian|man|ess|wife|husband|son|child|friend|king|queen|pope|head|star|band)$")
+"""Words for who is somebody else than the name behind it says: "the author of Don Juan"."""
+SAME_DEED = {
+    "birth": "born", "birthplace": "born", "native": "born",
+    "death": "die", "dead": "die", "kill": "die",
+    "home": "live", "resident": "live", "reside": "live", "residence": "live",
+    "marriage": "marry", "wedding": "marry", "foundation": "found", "opening": "open",
+}  # fmt: skip
+"""Words for what was done that other words say as well."""
+SAYS_LITTLE = frozenset(("locat", "situat", "happen", "occur", "take", "plac", "come", "first"))
+"""Words for what was done, folded, that a sentence which tells the place or the time may do without."""
 
 MORE = 2
 """Words of the question that a second sentence must have and the first lacks."""
@@ -97,6 +119,12 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     if not evidence:
         return None
 
+    asked = when_or_where(question)
+    if asked is not None:
+        evidence = _telling_when_or_where(asked, passages, evidence)
+        if not evidence:
+            return None
+
     first = evidence[0]
     if CLOSED.match(question) and is_english(question, first.text):
         verdict, supporting = yes_or_no(question, passages, f"{first.title}: {first.text}")
@@ -113,10 +141,80 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     return Reply("", tuple(map(_alone, chain)))
 
 
+@dataclass(frozen=True, slots=True)
+class WhenOrWhere:
+    """What a question asks the time or the place of: of whom or what, and the words for what was done, folded."""
+
+    subject: str
+    deed: frozenset[str]
+
+
+def when_or_where(question: str) -> WhenOrWhere | None:
+    """Read a question for the time or the place of one named thing; None for any other, which may take two steps.
+
+    >>> when_or_where("Where was Rick Ross born?")
+    WhenOrWhere(subject='Rick Ross', deed=frozenset({'born'}))
+    >>> when_or_where("Where was the author of Don Juan born?") is None
+    True
+    """
+    asked = WHEN_OR_WHERE.match(question)
+    names = names_in(question)
+    if asked is None or len(names) != 1:
+        return None
+
+    before, _, after = asked["rest"].partition(names[0])
+    is_thing_of = THING_OF.fullmatch(before)
+    if before and (is_thing_of is None or MAY_BE_SOMEBODY.search(is_thing_of["thing"])):
+        return None
+
+    said_of_subject = re.sub(r"^[’']s\b", "", after)
+    return WhenOrWhere(names[0], frozenset(_folded(said_of_subject) - SAYS_LITTLE))
+
+
+def _telling_when_or_where(asked: WhenOrWhere, passages: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The sentences, those first that tell what the question asks: they are about the subject, by name or as he, she or
+    it in a passage that names it, and have a word for what was done. Without any such there is no answer: the others
+    tell something else."""
+    words_of_subject = re.findall(r"\w+", asked.subject)
+    last_word = re.compile(rf"\b{words_of_subject[-1]}\b", re.IGNORECASE)
+    naming = {number for number, passage in enumerate(passages) if last_word.search(passage)}
+
+    telling, others = [], []
+    for part in evidence:
+        is_named = last_word.search(f"{part.title} {part.text}")
+        is_pointed_at = part.passage in naming and POINTS_BACK.match(part.text)
+        tells_deed = not asked.deed or not asked.deed.isdisjoint(_folded(part.text))
+        tells = (is_named or is_pointed_at) and tells_deed
+        (telling if tells else others).append(part)
+    return [*telling, *others] if telling else []
+
+
+def _folded(text: str) -> set[str]:
+    """The content words of a text, so that "died", "dies" and "death" are one, as are "born" and "birthplace"."""
+    folded = set()
+    for word in words(text):
+        if word not in STOP:
+            base = base_of(word) or word
+            folded.add(stem(SAME_DEED.get(base, base)))
+    return folded
+
+
 def _alone(part: Evidence) -> str:
     """The sentence so that it can stand alone: behind the title of its passage where it says "he" or "it" for that."""
-    hides = POINTS_BACK.match(part.text) and part.title and BRACKETED.sub("", part.title) not in part.text
+    hides = POINTS_BACK.match(part.text) and is_subject(part.title) and BRACKETED.sub("", part.title) not in part.text
     return f"{part.title}: {part.text}" if hides else part.text
+
+
+def is_subject(title: str) -> bool:
+    """Whether a title may name what its text is about. A text without a title is called by its file's name, which says
+    nothing of it where it is written small, has marks of a file's name, or is one that files of any project bear.
+
+    >>> [is_subject(title) for title in ("Don Juan", "1920 (film)", "notes-2024", "utf16", "Plan_B", "README")]
+    [True, True, False, False, False, False]
+    """
+    title = BRACKETED.sub("", title)
+    is_small = any(letter.islower() for letter in title) and not any(letter.isupper() for letter in title)
+    return bool(title) and not is_small and not NAME_OF_FILE.search(title)
 
 
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
@@ -217,9 +315,9 @@ def _sharing_words(question_words: Set[str], parts: Sequence[_Told], count: int,
     weights = _weights(question_words, all_words)
 
     sharing = []
-    for part, in_text, words in zip(parts, words_in_text, all_words, strict=True):
+    for part, in_text, in_all in zip(parts, words_in_text, all_words, strict=True):
         score = 0.0
-        for word in question_words & words:
+        for word in question_words & in_all:
             weight = weights.get(word, 0.0)
             score += weight if word in in_text else 0.8 * weight
         if score:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_many, over_two, word_forms
+from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_many, over_two, statements, word_forms
 
 BURTON = "Tim Burton\nTim Burton is an American film director. He was born in Burbank in 1958."
 WOOD = (
@@ -143,6 +143,28 @@ def test_a_long_and_a_short_name_of_one_thing_are_not_asked_about_as_two() -> No
 
     assert over_many.question_for_many(passages, ["U.S.", "United States"]) == {"question": "", "nuggets": []}
     assert facts.related_in(passages[0], ["U.S.", "United States"]) == []
+
+
+def test_a_common_word_that_begins_a_heading_is_asked_nothing_and_is_nobody() -> None:
+    """ "Index Settings" has the form of a first and a last name."""
+    passages = [
+        "Index Settings\nEvery index keeps the settings that made it. Settings come from kraq.toml.",
+        "Models\nSettings name the model of each role. Other settings have defaults.",
+    ]
+    assert over_many.question_for_many(passages, ["Settings"]) == {"question": "", "nuggets": []}
+
+    asked = [
+        fact.question for fact in facts.facts_in("Index Settings held the 12 settings of every stage in the index.")
+    ]
+    assert asked[0] == "What held the 12 settings of every stage in the index?"
+    assert not any("Who" in question for question in asked)
+
+
+def test_a_person_whose_last_name_is_a_common_word_is_somebody() -> None:
+    text = "Al Green sang of green fields. He was born in Arkansas."
+    assert statements.is_somebody("Al Green", text)
+    assert statements.is_somebody("Green", text)
+    assert not statements.is_somebody("Al Green", "Al Green is shown next to a green field.")
 
 
 def test_a_passage_without_a_plain_statement_is_asked_how_two_of_its_names_are_related() -> None:

@@ -258,6 +258,53 @@ def test_a_person_is_found_behind_an_office() -> None:
     assert answer("Who signed Executive Order 10925?", passages, blind).startswith("President John F. Kennedy.")
 
 
+RAPPER = "Rick Ross\nRick Ross is an American rapper. He founded Maybach Music Group in 2009 in Miami."
+CRICKETER = "Harold Larwood\nHarold Larwood was born in Nuncargate in 1904. He built a house in 1950."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where was Rick Ross born?",
+        "When was Rick Ross born?",
+        "When did Rick Ross die?",
+        "When was the house of Rick Ross built?",
+    ],
+)
+def test_a_time_or_a_place_is_not_told_of_somebody_else_or_of_another_deed(question: str) -> None:
+    assert answer(question, [RAPPER, CRICKETER], blind) == "I do not know"
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "answered"),
+    [
+        ("Where was Ross born?", "Ross\nHe was born in Clarksdale.", "Clarksdale"),
+        ("Where was Rick Ross born?", "Rick Ross sings. He was born in Clarksdale.", "Clarksdale"),
+        ("Where was Rick Ross born?", "Rick Ross\nHis birthplace is Clarksdale.", "Clarksdale"),
+        ("When did Larwood die?", "Larwood\nHis death in 1995 was mourned.", "1995"),
+        ("When did Larwood win the cup?", "Larwood\nHe won it in 1932.", "1932"),
+        ("Where is Loon Lake located?", "Loon Lake\nThe lake lies in Ontario.", "Ontario"),
+        ("Where was the author of Don Juan born?", "Don Juan\nByron wrote it. Byron was born in London.", "London"),
+    ],
+)
+def test_a_time_or_a_place_is_told_by_other_words_too(question: str, told: str, answered: str) -> None:
+    """By a pronoun, by another form of the verb or a noun for it, and in two steps."""
+    assert answered in answer(question, [told, CRICKETER], blind)
+
+
+@pytest.mark.parametrize("title", ["utf16", "notes-2024", "Plan_B", "README"])
+def test_the_name_of_a_file_is_not_put_before_a_sentence(title: str) -> None:
+    said = answer(
+        "When was the bridge of Brandvik opened?", [f"{title}\nThe bridge of Brandvik was opened in 1932."], blind
+    )
+    assert said == "1932. The bridge of Brandvik was opened in 1932."
+
+
+def test_a_title_says_whom_a_sentence_is_about() -> None:
+    said = answer("When was the bridge opened?", ["Brandvik Bridge\nThe bridge was opened in 1932."], blind)
+    assert said == "1932. Brandvik Bridge: The bridge was opened in 1932."
+
+
 def test_a_question_without_a_common_word_is_not_answered() -> None:
     assert answer("Quantum chromodynamics?", [FILM], blind) == "I do not know"
     assert answer("Who?", [], blind) == "I do not know"

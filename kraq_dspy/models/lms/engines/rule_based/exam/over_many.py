@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
+from kraq_dspy.language.names import without_words
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
     are_two_things,
@@ -83,11 +84,16 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
 
 
 def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
-    """Ask who or what a thing is, with a sentence about it of each passage."""
+    """Ask who or what a thing is, with a sentence about it of each passage; nothing of what the passages write small,
+    too, since such a name is a common word that began a heading."""
+    text = "\n".join(passages)
+    if not without_words([name], text):
+        return {"question": "", "nuggets": []}
+
     sentences_about = [sentence for passage in passages if (sentence := sentence_about(passage, [name]))]
     if len(sentences_about) < 2:
         return {"question": "", "nuggets": []}
-    pronoun = "Who" if is_somebody(name, "\n".join(passages)) else "What"
+    pronoun = "Who" if is_somebody(name, text) else "What"
     return {"question": f"{pronoun} is {name}?", "nuggets": sentences_about[:_MOST_NUGGETS]}
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kraq_dspy.language.names import PERSON, REFERENCE, is_name, kind_of, names_in
+from kraq_dspy.language.names import PERSON, REFERENCE, is_name, kind_of, names_in, without_words
 from kraq_dspy.language.templates import Definition, definition, is_person, without_asides
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
@@ -31,6 +31,9 @@ VAGUE = re.compile(
     r"|former|latter|there)\b",
     re.IGNORECASE,
 )
+OF_SOMEBODY = re.compile(r"\b(?:he|she|his|her|him|born|died|Mr|Mrs|Ms|Dr|Sir)\b", re.IGNORECASE)
+"""What is said of people alone."""
+_SAID_NEXT = 200  # characters from a name on in which the text speaks of its bearer
 _TWO_VERBS = re.compile(rf"[a-z]+ed (?:as|by|from)\b|[a-z]+ed\b.* {BE}\b")
 _VERB_INSIDE = re.compile(rf"\b(?:{'|'.join(DOES)}|shows?|displays?|that|[a-z]{{2,}}ed)\b")
 _LONGEST_SUBJECT = 7  # words
@@ -86,11 +89,24 @@ def plain_kind(kind: str) -> str:
 
 
 def is_somebody(name: str, text: str) -> bool:
-    """Whether a full name is a person's, or a last name is that of a person whom the text names in full."""
-    if PERSON.fullmatch(name):
-        return kind_of(name, text) == "person"
-    full = next((full_name for full_name in PERSON.findall(text) if full_name.endswith(f" {name}")), "")
-    return bool(full) and kind_of(full, text) == "person"
+    """Whether a full name is a person's, or a last name is that of a person whom the text names in full.
+
+    Two words with capitals may be a heading as well: where the text writes the last one small, too, it has to speak of
+    somebody.
+
+    >>> is_somebody("Ada Lovelace", "Ada Lovelace met Charles Babbage.")
+    True
+    >>> is_somebody("Settings", "Index Settings hold the settings.")
+    False
+    """
+    is_full = PERSON.fullmatch(name) is not None
+    full = name if is_full else next((each for each in PERSON.findall(text) if each.endswith(f" {name}")), "")
+    if not full or kind_of(full, text) != "person":
+        return False
+
+    last_name_is_a_name = bool(without_words([full.split()[-1]], text))
+    said_next = text[text.find(full) :][:_SAID_NEXT]
+    return last_name_is_a_name or OF_SOMEBODY.search(said_next) is not None
 
 
 def statement_in(sentence: str, title: str, *, points_to_title: bool) -> Statement | None:
