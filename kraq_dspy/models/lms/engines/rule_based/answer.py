@@ -179,7 +179,8 @@ def _telling_when_or_where(asked: WhenOrWhere, passages: Sequence[str], evidence
     last_word = re.compile(rf"\b{words_of_subject[-1]}\b", re.IGNORECASE)
     naming = {number for number, passage in enumerate(passages) if last_word.search(passage)}
 
-    telling, others = [], []
+    telling: list[Evidence] = []
+    others: list[Evidence] = []
     for part in evidence:
         is_named = last_word.search(f"{part.title} {part.text}")
         is_pointed_at = part.passage in naming and POINTS_BACK.match(part.text)
