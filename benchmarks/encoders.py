@@ -13,6 +13,7 @@ encoder gives them, without `ScaleOfCosines`.
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,15 @@ def measure(
     return scores, cells
 
 
-def _cell(scores: list[float], first: list[float]) -> str:
-    if scores is first:
-        return f"{np.mean(scores):.3f}"
+def difference_to(first: Sequence[float], scores: Sequence[float]) -> str:
+    """The paired difference of the means, with its interval."""
     difference = bootstrap_difference(scores, first)
-    return f"{np.mean(scores):.3f} ({difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}])"
+    return f"{difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
+
+
+def _cell(scores: list[float], first: list[float]) -> str:
+    mean = f"{np.mean(scores):.3f}"
+    return mean if scores is first else f"{mean} ({difference_to(first, scores)})"
 
 
 def main() -> None:

@@ -16,13 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from encoders import BUDGETS, RETRIEVERS, AskedBy, Column
+from encoders import BUDGETS, RETRIEVERS, AskedBy, Column, difference_to
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import batches, chunk_point
 from kraq_dspy.eval.datasets import Example, load_dataset
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
-from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Chunk
@@ -95,15 +94,11 @@ def measure(name: str, path: Path, data: Path, encoders: Sequence[str], question
 
             scores = recalls(path if embedder.name == made_by else copy, asking, examples)
             base = base or scores
-            cells = [_cell(scores[column], base[column]) for column in scores]
+            if scores is base:
+                cells = [f"{np.mean(base[column]):.3f}" for column in base]
+            else:
+                cells = [difference_to(base[column], scores[column]) for column in scores]
             print(f"| {name}, {chunks:,} | {len(examples)} | {spec} | {' | '.join(cells)} |", flush=True)
-
-
-def _cell(scores: list[float], base: list[float]) -> str:
-    if scores is base:
-        return f"{np.mean(scores):.3f}"
-    difference = bootstrap_difference(scores, base)
-    return f"{difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
 
 
 def main() -> None:

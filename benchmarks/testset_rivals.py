@@ -158,9 +158,9 @@ class ExpandQuestion(dspy.Signature):
 
 # AutoQ: what the texts say in answer.
 class FindClaims(dspy.Signature):
-    """List the claims of the texts that answer the question. Each begins with the numbers of the texts that make it.
+    """List the claims of the texts that answer the question.
 
-    For instance: "1, 3: The bridge was opened in 1932." The list is empty if no text answers.
+    Write each as the numbers of the texts that make it, a colon, and the claim. The list is empty if no text answers.
     """
 
     texts: list[str] = dspy.InputField(desc="each begins with its number")

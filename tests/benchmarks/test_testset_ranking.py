@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from testset_ranking import SYSTEMS, K, Questions, Scores, ask, compare, faults, lacking, part_in
+from testset_ranking import Questions, ask, compare, faults, lacking, part_in
+from testset_systems import SYSTEMS, K, Scores
 
 ADA, EVE, BOB = ("Where did Ada live?", {"ada"}), ("Where did Eve live?", {"eve"}), ("Who was Bob?", {"bob"})
 

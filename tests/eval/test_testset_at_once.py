@@ -125,15 +125,15 @@ class Recorder(SilentProgress):
 
 
 def test_a_person_sees_one_bar_for_each_step_whatever_kinds_are_asked(folder: Path) -> None:
-    seen = Recorder()
+    bars = Recorder()
     models = LanguageModels(Settings(run=RunSettings(concurrency=6)), models=Reader(1))
     with Workspace.open(folder, models=models) as space:
         plan = TestsetPlan(12, {"fact": 2, "list": 1, "broad": 1, "bridge": 1})
-        make_testset(space, plan=plan, progress=seen)
+        make_testset(space, plan=plan, progress=bars)
 
-    assert sorted(seen.begun) == ["ask", "check", "gold", "reword"]
-    assert seen.open == set()
-    assert seen.done["ask"] > 4
+    assert sorted(bars.begun) == ["ask", "check", "gold", "reword"]
+    assert bars.open == set()
+    assert bars.done["ask"] > 4
 
 
 def test_hardly_more_is_asked_than_is_likely_to_be_needed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_hardly_more_is_asked_than_is_likely_to_be_needed(folder: Path, monkeypa
     models = LanguageModels(Settings(run=RunSettings(concurrency=6)), models=reader)
 
     with Workspace.open(folder, models=models) as space:
-        made = make_testset(space, plan=TestsetPlan(2, {"fact": 1}))
+        testset = make_testset(space, plan=TestsetPlan(2, {"fact": 1}))
 
-    assert len(made) == 2
+    assert len(testset) == 2
     assert reader.asked.count("fact") == 6  # two for each row, of which three in four are expected to pass

@@ -69,7 +69,7 @@ class AskForRow(SavableModule):
         fault = self._fault(question, answers, inputs, hidden=[link])
         if not fault and any(plain_words(answer) == plain_words(link) for answer in answers):
             fault = "asks for what links the passages"
-        if not fault and described in question and not is_said(described, inputs["first_passage"]):
+        if not fault and described.lower() in question.lower() and not is_said(described, inputs["first_passage"]):
             fault = "is described as no passage says"
         return dspy.Prediction(question=question, answers=answers, rejected=fault)
 

@@ -1,4 +1,4 @@
-"""What extractions say is the same however it came together, and is kept in a file as it is."""
+"""Mentions are the same whether they are read at once or updated, and a file keeps them unchanged."""
 
 import random
 from collections.abc import Sequence

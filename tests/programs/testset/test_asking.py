@@ -84,9 +84,9 @@ BYRON = {"first_passage": "Lord Byron's only daughter was Ada Lovelace.", "secon
 def test_in_a_bridge_a_description_takes_the_place_of_the_name_that_links(
     description: str, question: str, bridge: str
 ) -> None:
-    made = asked("bridge", {"description": description, "question": question, "answer": "London"}, **BYRON)
+    row = asked("bridge", {"description": description, "question": question, "answer": "London"}, **BYRON)
 
-    assert (made.question, made.rejected) == (bridge, "")
+    assert (row.question, row.rejected) == (bridge, "")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,12 @@ def test_a_bridge_whose_link_is_named_or_is_not_described_by_its_passage_is_none
     reply = {"description": description, "question": "Where did Ada Lovelace live?", "answer": "London"}
 
     assert asked("bridge", reply, **BYRON).rejected == reason
+
+
+def test_a_description_that_begins_the_question_is_looked_up_as_well() -> None:
+    reply = {"description": "the inventor of an engine", "question": "Ada Lovelace lived where?", "answer": "London"}
+
+    assert asked("bridge", reply, **BYRON).rejected == "is described as no passage says"
 
 
 def test_a_question_for_what_links_the_passages_takes_one_of_them_alone() -> None:

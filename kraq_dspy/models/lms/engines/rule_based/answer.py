@@ -119,9 +119,9 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     if not evidence:
         return None
 
-    asked = when_or_where(question)
-    if asked is not None:
-        evidence = _telling_when_or_where(asked, passages, evidence)
+    when_or_where = read_when_or_where(question)
+    if when_or_where is not None:
+        evidence = _telling_when_or_where(when_or_where, passages, evidence)
         if not evidence:
             return None
 
@@ -149,20 +149,20 @@ class WhenOrWhere:
     deed: frozenset[str]
 
 
-def when_or_where(question: str) -> WhenOrWhere | None:
+def read_when_or_where(question: str) -> WhenOrWhere | None:
     """Read a question for the time or the place of one named thing; None for any other, which may take two steps.
 
-    >>> when_or_where("Where was Rick Ross born?")
+    >>> read_when_or_where("Where was Rick Ross born?")
     WhenOrWhere(subject='Rick Ross', deed=frozenset({'born'}))
-    >>> when_or_where("Where was the author of Don Juan born?") is None
+    >>> read_when_or_where("Where was the author of Don Juan born?") is None
     True
     """
-    asked = WHEN_OR_WHERE.match(question)
+    asks = WHEN_OR_WHERE.match(question)
     names = names_in(question)
-    if asked is None or len(names) != 1:
+    if asks is None or len(names) != 1:
         return None
 
-    before, _, after = asked["rest"].partition(names[0])
+    before, _, after = asks["rest"].partition(names[0])
     is_thing_of = THING_OF.fullmatch(before)
     if before and (is_thing_of is None or MAY_BE_SOMEBODY.search(is_thing_of["thing"])):
         return None

@@ -153,11 +153,11 @@ def test_a_common_word_that_begins_a_heading_is_asked_nothing_and_is_nobody() ->
     ]
     assert over_many.question_for_many(passages, ["Settings"]) == {"question": "", "nuggets": []}
 
-    asked = [
+    questions = [
         fact.question for fact in facts.facts_in("Index Settings held the 12 settings of every stage in the index.")
     ]
-    assert asked[0] == "What held the 12 settings of every stage in the index?"
-    assert not any("Who" in question for question in asked)
+    assert questions[0] == "What held the 12 settings of every stage in the index?"
+    assert not any("Who" in question for question in questions)
 
 
 def test_a_person_whose_last_name_is_a_common_word_is_somebody() -> None:

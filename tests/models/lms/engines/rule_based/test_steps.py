@@ -294,15 +294,15 @@ def test_a_time_or_a_place_is_told_by_other_words_too(question: str, told: str, 
 
 @pytest.mark.parametrize("title", ["utf16", "notes-2024", "Plan_B", "README"])
 def test_the_name_of_a_file_is_not_put_before_a_sentence(title: str) -> None:
-    said = answer(
+    reply = answer(
         "When was the bridge of Brandvik opened?", [f"{title}\nThe bridge of Brandvik was opened in 1932."], blind
     )
-    assert said == "1932. The bridge of Brandvik was opened in 1932."
+    assert reply == "1932. The bridge of Brandvik was opened in 1932."
 
 
 def test_a_title_says_whom_a_sentence_is_about() -> None:
-    said = answer("When was the bridge opened?", ["Brandvik Bridge\nThe bridge was opened in 1932."], blind)
-    assert said == "1932. Brandvik Bridge: The bridge was opened in 1932."
+    reply = answer("When was the bridge opened?", ["Brandvik Bridge\nThe bridge was opened in 1932."], blind)
+    assert reply == "1932. Brandvik Bridge: The bridge was opened in 1932."
 
 
 def test_a_question_without_a_common_word_is_not_answered() -> None:
