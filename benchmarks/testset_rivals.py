@@ -158,14 +158,14 @@ class ExpandQuestion(dspy.Signature):
 
 # AutoQ: what the texts say in answer.
 class FindClaims(dspy.Signature):
-    """List the claims of the texts that answer the question.
+    """List what the texts claim in answer to the question; nothing if no text answers.
 
-    Write each as the numbers of the texts that make it, a colon, and the claim. The list is empty if no text answers.
+    A claim is one full sentence. Before it stand the numbers of the texts that make it, and a colon.
     """
 
     texts: list[str] = dspy.InputField(desc="each begins with its number")
     question: str = dspy.InputField()
-    claims: list[Annotated[str, pydantic.Field(max_length=300)]] = dspy.OutputField(desc="at most six")
+    claims: list[Annotated[str, pydantic.Field(max_length=300)]] = dspy.OutputField(desc="numbers: sentence")
 
 
 # AutoQ: questions about the whole.

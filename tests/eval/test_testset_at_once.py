@@ -58,6 +58,7 @@ class Reader(dspy.BaseLM):
         mills = list(dict.fromkeys(re.findall(r"The (\w+) Mill stands", shown)))
         years = list(dict.fromkeys(re.findall(r"\b18\d\d\b", shown)))
         fields = {
+            "description": "",
             "question": f"In which year was the mill of Nora {' and '.join(mills)} built?",
             "answer": years[0] if years else "",
             "items": years,
@@ -122,6 +123,26 @@ class Recorder(SilentProgress):
 
     def finish(self, stage: str) -> None:
         self.open.remove(stage)
+
+
+class PoorAsker(Reader):
+    """Asks nothing of use."""
+
+    def _reply(self, shown: str) -> str:
+        return "[[ ## question ## ]]\nA mill.\n\n[[ ## answer ## ]]\nNora\n\n[[ ## completed ## ]]"
+
+
+def test_a_model_of_whose_questions_none_passes_is_not_asked_of_all_texts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(testset_making, "SMALLEST_BATCH", 1)
+    asker = PoorAsker(1)
+
+    with Workspace.open(folder, models=LanguageModels(Settings(), models=asker)) as space:
+        testset = make_testset(space, plan=TestsetPlan(1, {"fact": 1}))
+
+    assert testset.left_out == {"fact": "no question passed"}
+    assert asker.asked.count("fact") == 5  # of eight: three, of which two were expected to pass, and two more
 
 
 def test_a_person_sees_one_bar_for_each_step_whatever_kinds_are_asked(folder: Path) -> None:

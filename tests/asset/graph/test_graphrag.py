@@ -300,6 +300,20 @@ def test_an_import_takes_the_labels_that_it_is_told_of(tmp_path: Path, keyword_e
         assert sorted(index.labels().values()) == [("",), ("board", "staff")]
 
 
+def test_the_command_takes_the_column_of_labels_by_its_name(tmp_path: Path, kraq: WarmShell) -> None:
+    tables = small()
+    tables["documents"][0]["groups"] = "staff"
+    folder = save_jsonl(tmp_path / "tables", tables)
+
+    done = kraq(
+        "import", "graphrag", folder, "--acl-column", "groups", "-o", "i.kraq", "--lm", "embedded", cwd=tmp_path
+    )
+
+    assert done.returncode == 0, done.stderr
+    with Index.open(tmp_path / "i.kraq") as index:
+        assert ("staff",) in index.labels().values()
+
+
 def test_a_column_of_labels_that_the_tables_lack_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ExchangeError, match="groups"):
         read_graphrag(save_jsonl(tmp_path / "tables", small()), "groups")

@@ -43,6 +43,15 @@ def test_what_is_wrong_with_a_file_is_said(home: Path, content: str | None, faul
         own_file(home, "a")
 
 
+def test_a_file_that_changes_after_a_process_found_it_sound_is_read_again(home: Path) -> None:
+    assert own_file(home, "a") == home / "a"
+    with (home / "a").open("r+b") as file:  # in its place, and as long as it was
+        file.write(b"C")
+
+    with pytest.raises(IndexStateError, match="its content has changed"):
+        own_file(home, "a")
+
+
 def test_a_very_large_file_is_read_in_full_by_a_check_alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_files, "_READ_AT_ONCE", 3)
     (home / "a").write_text("content of A")

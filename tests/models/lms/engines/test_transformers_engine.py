@@ -16,6 +16,7 @@ from dspy.lm15 import Config, ContextLengthError, Message, Request, Response, Un
 from kraq_dspy import make_lm
 from kraq_dspy.errors import ModelError
 from kraq_dspy.extend import LanguageModels
+from kraq_dspy.models.lms.engines import generation
 from kraq_dspy.models.lms.engines.generation import Batches, GenerationJob, pieces_of
 from kraq_dspy.models.lms.engines.transformers_engine import (
     AsyncTransformersEngine,
@@ -102,6 +103,27 @@ def test_requests_of_many_threads_meet_in_one_batch_and_get_the_answers_they_wou
         assert one.logprobs is not None
         assert other.logprobs is not None
         assert [t.logprob for t in one.logprobs] == pytest.approx([t.logprob for t in other.logprobs], abs=1e-4)
+
+
+def test_a_short_prompt_is_not_filled_up_to_a_long_one_that_came_with_it(
+    engine: TransformersEngine, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths: list[list[int]] = []
+    generate = engine._generate
+
+    def noted(jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
+        lengths.append([len(job.ids) for job in jobs])
+        return generate(jobs, cancelled)
+
+    monkeypatch.setattr(engine, "_generate", noted)
+    monkeypatch.setattr(generation, "LITTLE_PADDING", 4)
+    texts = ["the cat", "a dog", " ".join(["the cat sat on the mat"] * 8)]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        answers = list(pool.map(engine.complete, [ask(model, text, max_tokens=4) for text in texts]))
+
+    assert [len(part) for part in lengths] == [2, 1]
+    assert lengths[1][0] > 2 * max(lengths[0])
+    assert [answer.usage.input_tokens for answer in answers][2] == lengths[1][0]
 
 
 def test_the_model_name_chooses_the_adapter(engine: TransformersEngine, model: str, adapters: dict[str, str]) -> None:
