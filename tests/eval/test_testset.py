@@ -59,7 +59,9 @@ def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_lef
     assert kinds["fact"] >= 3
     assert kinds["bridge"] >= 1
     assert kinds["unanswerable"] >= 1
-    press = next(row for row in made if row.question == "What is the connection between the Hogarth Press and Virginia Woolf?")
+    press = next(
+        row for row in made if row.question == "What is the connection between the Hogarth Press and Virginia Woolf?"
+    )
     assert set(press.supporting_ids) >= {"virginia-woolf", "hogarth-house"}
     assert len(press.nuggets) >= 2
     assert all(len(row.passages) > 1 for row in made if row.type == "broad")

@@ -35,7 +35,9 @@ def test_a_name_is_put_by_another_that_nothing_else_has() -> None:
 def test_other_words_stand_for_those_to_avoid_and_names_stay() -> None:
     asked = "Which film was directed by Film Directed in a film of 1994?"
 
-    assert in_other_words(asked, ["film", "directed"]) == "Which movie was directed by Film Directed in a movie of 1994?"
+    assert (
+        in_other_words(asked, ["film", "directed"]) == "Which movie was directed by Film Directed in a movie of 1994?"
+    )
     assert in_other_words(asked, []) == asked
     assert in_other_words("Who was an author?", ["author"]) == "Who was a writer?"
     assert in_other_words("Who was a writer?", ["writer"]) == "Who was an author?"

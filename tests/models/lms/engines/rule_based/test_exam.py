@@ -207,6 +207,7 @@ def test_a_passage_without_a_plain_statement_is_asked_how_two_of_its_names_are_r
         ("Roberts", "The firm is Kohlberg Kravis Roberts & Co.", False),
         ("Coca", "It sells Coca - Cola.", False),
         ("Wales", "Casino is a town in New South Wales, Australia.", False),
+        ("Jamaican", "Dawn Penn is a Jamaican singer.", False),
         ("Atari", "In Ohio, Atari sold it.", True),
         ("Rhine", "The Rhine's water is cold.", True),
         ("伦敦", "艾达住在伦敦市。", True),
@@ -280,6 +281,7 @@ def test_a_kind_is_asked_for_by_which_and_nothing_that_nobody_would_ask(phrase: 
         "Audio Language Information Displays detailed information about the current content of HD 1.",
         "Due to the product characteristics featured on Samsung Smart Hub, 4K shows.",
         "Modern plays were considered ephemeral and somewhat disreputable entertainments in 1590.",
+        "The population of Ohio was 269,637 in 2010.",
         "Whereas sonar could not distinguish man - made debris on the sea bed of Loch Ness.",
     ],
 )

@@ -17,8 +17,7 @@ from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.models.lms.engines.rule_based.answer import DATE
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
-    are_two_things,
-    is_last_name,
+    may_be_related,
     related_question,
     sentence_about,
 )
@@ -122,10 +121,10 @@ def related_in(passage: str, about: Collection[str]) -> list[Fact]:
     """
     facts = []
     for pair in combinations(list(about)[:MOST_ABOUT], 2):
-        if any(is_last_name(name, passage) for name in pair):
+        if not may_be_related(pair, passage):
             continue
         sentence = sentence_about(passage, pair)
-        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE and are_two_things(*pair):
+        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE:
             facts.append(Fact(related_question(pair, passage), sentence.rstrip(".")))
     return facts
 

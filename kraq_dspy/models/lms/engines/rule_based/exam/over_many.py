@@ -5,22 +5,16 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
-from kraq_dspy.language.names import without_words
 from kraq_dspy.language.templates import definition, is_person
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
-    are_two_things,
     is_last_name,
+    may_be_related,
     related_question,
     sentence_about,
 )
-from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
-    VAGUE,
-    first_definition,
-    plain_kind,
-    read_passage,
-)
-from kraq_dspy.models.lms.engines.rule_based.exam.whole_names import with_article
+from kraq_dspy.models.lms.engines.rule_based.exam.statements import VAGUE, first_definition, plain_kind, read_passage
+from kraq_dspy.models.lms.engines.rule_based.exam.whole_names import may_be_asked_about, with_article
 from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import plural
 
 _MOST_NUGGETS = 6
@@ -76,7 +70,7 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     best: tuple[str, str] = ("", "")
     nuggets: list[str] = []
     for pair in combinations(list(about)[:MOST_ABOUT], 2):
-        if not are_two_things(*pair) or any(is_last_name(name, text) for name in pair):
+        if not may_be_related(pair, text):
             continue
         sentences_about = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
         if len(sentences_about) > max(1, len(nuggets)):
@@ -94,13 +88,13 @@ def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
     """
     nothing: dict[str, object] = {"question": "", "nuggets": []}
     text = "\n".join(passages)
-    if not without_words([name], text) or is_last_name(name, text):
+    if not may_be_asked_about(name, text) or is_last_name(name, text):
         return nothing
 
     sentences_about = []
     for passage in passages:
         sentence = sentence_about(passage, [name])
-        if sentence and not _only_says_where(sentence, name):
+        if sentence and sentence not in sentences_about and not _only_says_where(sentence, name):
             sentences_about.append(sentence)
     if len(sentences_about) < 2:
         return nothing

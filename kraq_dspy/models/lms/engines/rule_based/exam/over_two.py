@@ -135,7 +135,11 @@ def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title:
             continue
         phrase = _up_to_preposition(leading.phrase.strip(' ,"“'))
         words = phrase.split()
-        if 0 < len(words) <= _MOST_LEADING and not VAGUE.search(phrase) and words[-1] not in ("and", "or", "that", "than"):
+        if (
+            0 < len(words) <= _MOST_LEADING
+            and not VAGUE.search(phrase)
+            and words[-1] not in ("and", "or", "that", "than")
+        ):
             return Statement(leading.subject, phrase)
     return None
 

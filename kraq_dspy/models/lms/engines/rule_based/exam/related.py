@@ -8,7 +8,7 @@ from kraq_dspy.language.templates import without_asides
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.models.lms.engines.rule_based.exam.statements import VERB, is_somebody
-from kraq_dspy.models.lms.engines.rule_based.exam.whole_names import stands_whole, with_article
+from kraq_dspy.models.lms.engines.rule_based.exam.whole_names import may_be_asked_about, stands_whole, with_article
 from kraq_dspy.models.lms.engines.rule_based.judge import same_thing
 
 MOST_ABOUT = 6
@@ -18,6 +18,9 @@ _BEGINS = re.compile(r"[\"“'‘(]?[A-Z0-9]")
 _ENDS = re.compile(r"[.!?…][\"”’')]*$")
 _VERB = re.compile(rf"\b(?:{VERB}|[a-z]{{3,}}s)\b")
 _FEWEST_OF_A_LIST = 10  # words
+_PATH = re.compile(r"(?:\b[A-Z][\w-]* ){6}")
+_LABELLED = re.compile(r"[^.,]{1,40} ?: ")
+"""What menus have, and what explains a word of a list: "Settings Sound Output ...", "Sync: Adjusts ..."."""
 _LISTED = 0.7
 """Share of words with capitals or digits from which on a line is a table's or a list's."""
 
@@ -59,7 +62,8 @@ def is_sentence(text: str) -> bool:
     words = text.split()
     named = sum(not word.lstrip("\"“'‘(")[:1].islower() for word in words)
     is_listed = len(words) >= _FEWEST_OF_A_LIST and named >= _LISTED * len(words)
-    is_whole = bool(_BEGINS.match(text) and _ENDS.search(text) and _VERB.search(text))
+    is_path = _PATH.search(text) is not None or _LABELLED.match(text) is not None
+    is_whole = not is_path and bool(_BEGINS.match(text) and _ENDS.search(text) and _VERB.search(text))
     return is_whole and not is_listed and len(words) <= _LONGEST and REFERENCE.search(text) is None
 
 
@@ -67,6 +71,13 @@ def are_two_things(name: str, other: str) -> bool:
     """Tell whether the names are of two things, not a long and a short name of one: "United States" and "U.S."."""
     letters, of_other = (re.sub(r"[^\w ]", "", each) for each in (name, other))
     return not (name in other or other in name or same_thing(letters, of_other))
+
+
+def may_be_related(pair: Sequence[str], text: str) -> bool:
+    """Whether the two names are of things that somebody may ask about, and not one thing's."""
+    return are_two_things(*pair) and all(
+        may_be_asked_about(name, text) and not is_last_name(name, text) for name in pair
+    )
 
 
 def is_last_name(name: str, text: str) -> bool:

@@ -26,7 +26,8 @@ _CUT = re.compile(
     r"| and (?:also |now |today )?(?:is|are|was|were|has|have|had|can|may|must|will)\b.*$"
 )
 """Where another clause begins; not the comma of 103,340."""
-_ASIDE_WORD = re.compile(r"^(?:also|then|first|later) ")
+_ASIDE_WORD = re.compile(r"^(?:also|then|first|later) |(?<=^has )also |(?<=^had )also |(?<=^is )also |(?<=^was )also ")
+_ONLY_A_NUMBER = re.compile(rf"{BE} [\d.,]+ (?:in|at|as|on)\b")
 VAGUE = re.compile(
     r"\b(?:who|he|she|they|this|these|those|such|it|his|her|their|them|him|we|our|us|i|my|you|your|above|below|following"
     r"|former|latter|there)\b",
@@ -45,7 +46,9 @@ _LONE_NOUN = re.compile(
     r"(?=$|[,.]| (?!(?:of|in(?! \d)|for|from|that|which|who|where|to|between|at|on|by|with|near|about)\b)[a-z])"
 )
 """A noun of which nothing tells which one it is."""
-_POINTING = frozenset(("other", "others", "same", "territory", "area", "region", "latter", "event", "project", "period"))
+_POINTING = frozenset(
+    ("other", "others", "same", "territory", "area", "region", "latter", "event", "project", "period")
+)
 _ADJECTIVE = re.compile(r"(?:[a-z]{2,}ed|left|shot|set|lost) (?P<next>[a-z]+)")
 """A word that is a past and an adjective as well, and what follows it."""
 PREPOSITIONS = frozenset(
@@ -181,7 +184,7 @@ def _subject_by_title(subject: str, title: str, *, points_to_title: bool) -> str
 
 def _is_whole(phrase: str) -> bool:
     """Whether what is said of a subject neither points to another sentence nor breaks off."""
-    if not phrase or '"' in phrase or VAGUE.search(phrase) or _TWO_VERBS.match(phrase):
+    if not phrase or _ONLY_A_NUMBER.match(phrase) or '"' in phrase or VAGUE.search(phrase) or _TWO_VERBS.match(phrase):
         return False
     if (led := _ADJECTIVE.match(phrase)) and led["next"] not in PREPOSITIONS | STOP and not led["next"].endswith("ly"):
         return False  # "Displays detailed information"
