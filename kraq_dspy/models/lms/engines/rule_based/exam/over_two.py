@@ -83,7 +83,7 @@ def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
         years = events[0][done], events[1][done]
         if years[0] != years[1]:
             earlier = names[0] if years[0] < years[1] else names[1]
-            are_people = done == "born" and all(is_somebody(name, text) for name, text in zip(names, (first, second)))
+            are_people = done == "born" and is_somebody(names[0], first) and is_somebody(names[1], second)
             pronoun = "Who" if are_people else "Which"
             return {"question": f"{pronoun} was {done} first, {names[0]} or {names[1]}?", "answer": earlier}
 

@@ -11,10 +11,8 @@ _GOES_ON = re.compile(r" ?[-–] ?\w| [A-Z0-9]|\. ?[A-Z]| & ")
 _LEADS = re.compile(r"(?P<word>[A-Z][\w’'.]*|&) ?[-–]? ?$")
 _OF_A_NATION = re.compile(r"(?:[a-z]an|ish|ese)$")
 _TOLD_TO_DO = frozenset(
-    (
-        "about add adjust adjusts change check choose click connect create edit enter go how launch move open perform"
-        " press read recording remove run see select set sets turn use using view watch"
-    ).split()
+    "about add adjust adjusts change check choose click connect create edit enter go how launch move open perform press"
+    " read recording remove run see select set sets turn use using view watch".split()  # noqa: SIM905
 )
 """First words of headings and menus that say what to do."""
 _AFTER_A_NAME = rf"(?=\s*$| ?[,.;:!?\"“]| ?['’]s?\b| (?:{'|'.join(sorted(STOP))})\b)"
