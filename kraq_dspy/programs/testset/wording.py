@@ -31,7 +31,7 @@ _ASKS_FOR_MORE = re.compile(
 
 
 def shorter(question: str) -> list[str]:
-    """Return the question without what its last prepositions add, at most twice; empty where nothing can be left out.
+    """Return the question without what its last prepositions add, at most twice; empty if nothing can be left out.
 
     >>> shorter("Who was employed by the Hogarth Press in Richmond since 1917?")
     ['Who was employed by the Hogarth Press in Richmond?', 'Who was employed by the Hogarth Press?']
@@ -80,7 +80,7 @@ def other_names(entities: Iterable[Entity]) -> dict[str, str]:
 
 
 def by_other_names(question: str, names: Sequence[str], others: Mapping[str, str]) -> str:
-    """Return the question with other names for those of `names` that have one; "" where none has.
+    """Return the question with other names for those of `names` that have one; "" if none has.
 
     >>> by_other_names("Where did Ann Byron live?", ["Ann Byron"], {"Ann Byron": "Byron"})
     'Where did Byron live?'

@@ -77,7 +77,7 @@ class Fact:
 
 
 def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
-    """One question that the passage answers, of one of the names where it can be; empty texts where it has none.
+    """One question that the passage answers, of one of the names if it can be; empty texts if it has none.
 
     Which of several it is depends on the passage's text and these names alone.
 

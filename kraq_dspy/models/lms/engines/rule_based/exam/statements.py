@@ -176,7 +176,7 @@ def statement_in(sentence: str, title: str, *, points_to_title: bool) -> Stateme
 
 
 def _subject_by_title(subject: str, title: str, *, points_to_title: bool) -> str:
-    """The title where the subject stands for it, "" where it points to something else."""
+    """The title where the subject stands for it, "" if it points to something else."""
     if len(subject.split()) == 1 and POINTS_BACK.match(f"{subject} "):
         return title if points_to_title and subject in ("He", "She", "It") else ""
     return title if subject in (f"The {title}", f"the {title}") else subject

@@ -33,7 +33,7 @@ _NO_E = re.compile(
 
 
 def base_of(verb: str) -> str:
-    """ "move" of "moved", "write" of "wrote"; "" where it is no past."""
+    """ "move" of "moved", "write" of "wrote"; "" if it is no past."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     if not re.fullmatch(r"[a-z]{2,}ed", verb):
