@@ -10,9 +10,10 @@ from kraq_dspy.language.vocabulary import OPENERS, STOP
 _GOES_ON = re.compile(r" ?[-–] ?\w| [A-Z0-9]|\. ?[A-Z]| & ")
 _LEADS = re.compile(r"(?P<word>[A-Z][\w’'.]*|&) ?[-–]? ?$")
 _OF_A_NATION = re.compile(r"(?:[a-z]an|ish|ese)$")
-_TOLD_TO_DO = frozenset(
-    "about add adjust adjusts change check choose click connect create edit enter go how launch move open perform press"
-    " read recording remove run see select set sets turn use using view watch".split()  # noqa: SIM905
+_TOLD_TO_DO = re.compile(
+    r"(?:about|add|adjusts?|change|check|choose|click|connect|create|edit|enter|go|how|launch|move|open|perform|press"
+    r"|read|recording|remove|run|see|select|sets?|turn|use|using|view|watch)\b|\w+ing ",
+    re.IGNORECASE,
 )
 """First words of headings and menus that say what to do."""
 _AFTER_A_NAME = rf"(?=\s*$| ?[,.;:!?\"“]| ?['’]s?\b| (?:{'|'.join(sorted(STOP))})\b)"
@@ -60,9 +61,7 @@ def may_be_asked_about(name: str, text: str) -> bool:
     """
     if not has_capitals(name):
         return True
-    first = name.split()[0].lower()
-    tells_what_to_do = first in _TOLD_TO_DO or (first.endswith("ing") and " " in name)
-    return is_name(name) and not tells_what_to_do and bool(without_words([name], text))
+    return is_name(name) and _TOLD_TO_DO.match(name) is None and bool(without_words([name], text))
 
 
 @lru_cache(maxsize=4096)
