@@ -54,12 +54,20 @@ class AnswerabilityJudge:
 
     def __call__(self, question: str) -> Answerability:
         """What cannot be told because something of the index cannot be read is None, and logged."""
+        [judged] = self.judge([question])
+        return judged
+
+    def judge(self, questions: Sequence[str]) -> list[Answerability]:
+        """Judge many questions at once, in their order, as one by one."""
         try:
-            [score] = self._scorer([question])
+            scores = self._scorer(questions)
             floor = self.floor
         except KraqError as error:
             logger.info("kraq cannot tell whether the documents answer: %s", error)
-            return Answerability(None, None, None)
+            return [Answerability(None, None, None)] * len(questions)
+        return [self._judged(question, score, floor) for question, score in zip(questions, scores, strict=True)]
+
+    def _judged(self, question: str, score: HeldScore, floor: Floor | None) -> Answerability:
         if floor is None:
             return Answerability(score.value, None, None, score.nearest)
         is_answerable = score.value >= floor.score or self._is_about_the_whole(question, floor)

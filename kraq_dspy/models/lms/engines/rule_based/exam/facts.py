@@ -47,7 +47,7 @@ _CALLS_FOR_MORE = re.compile(r" (?:[a-z]+ed|born|made|held|known|set|contribute|
 _IS_A_KIND = re.compile(r"(?:is|are|was|were) (?:an?|the|one of) ")
 _DEFINED = re.compile(r"(?P<be>is|are|was|were) (?:an?|one of the) (?P<thing>.+)")
 _TELLS_APART = re.compile(
-    rf"(?P<kind>[^,]+?) (?:(?:that|which|who) (?P<clause>{VERB} .+)"
+    rf"(?P<kind>[^,]+?) (?:(?:that|which|who) (?P<clause>(?:{VERB}|[a-z]+s) .+)"
     r"|(?P<rest>(?:(?:[a-z]+ed|born|built|held|made|set|won|written|known)(?: (?:and|or) [a-z]+ed)?"
     r" (?:in|at|on|by|from|for|near|as|to|with|of) |(?:in|at|from|by|near|on|for) ).*))"
 )
