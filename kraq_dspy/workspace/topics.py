@@ -51,7 +51,7 @@ def topic_of(
 ) -> str:
     """The title of the document that a community is of, if there is one, and the best connected of its names.
 
-    Names with digits or of many words and what the texts write as words or measures (`spellings`) are left out where
+    Names with digits or of many words and what the texts write as words or measures (`spellings`) are left out if
     there are others; a short acronym is where two others are left, unless many of the community's passages
     (`chunk_ids`) have it. None stands in another or in the title; beside a title, none of a single passage.
 

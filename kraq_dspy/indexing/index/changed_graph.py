@@ -121,7 +121,7 @@ class GraphChange:
         return {entity.id for entity in entities} | ends | {claim.entity_id for claim in claims}
 
     def leads_to(self, index: Index, resolved: ResolvedMentions) -> bool:
-        """Whether the index has as many entities and relationships behind the change as there are. It has not where
+        """Whether the index has as many entities and relationships behind the change as there are. It has not if
         some were lost that the change does not touch."""
         counts = {
             kind: index.count(kind) + len(new) - len(former)
