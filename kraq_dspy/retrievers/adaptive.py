@@ -45,9 +45,10 @@ class AdaptiveRetriever(Retrieving):
     question's `graph_weight`, at most `most`. The fourth root spreads the visits, which fall by powers of ten from one
     step of the walk to the next.
 
-    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many of those that the walk
-    visits most, which count as no more like the question than the last of the others. A larger `k` finds the same
-    passages and more, as long as it is below `pool`. Where `retrieve` scores nothing above 0, its own ranking stands.
+    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many passages
+    that the walk visits most. These count as similar to the question as the last of the others, at
+    most. A larger `k` finds the same passages and more, as long as it is below `pool`. Where
+    `retrieve` scores nothing above 0, its own ranking stands.
 
     `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
     .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results/retrieval.md).

@@ -1,9 +1,10 @@
 """Ranks passages by personalised PageRank over them and entities (the idea of HippoRAG: Gutiérrez et al., 2024).
 
-A walker starts at the passages that resemble the question, steps to the entities that they name, on to related
-entities and to the passages that name those, and now and then returns to the start. Passages that it visits often
-answer the later steps of a question whose first step alone is put into words. HippoRAG starts at entities that a model
-links to the question; we start at passages, so no model is called.
+A walker starts at the passages that resemble the question and steps to the entities that they name.
+It goes on to related entities and to their passages, and now and then returns to the start.
+Passages that it visits often answer the later steps of a question whose first step alone is put
+into words. HippoRAG starts at entities that a model links to the question; we start at passages, so
+no model is called.
 """
 
 import math
@@ -32,9 +33,10 @@ class PageRankOptions:
 class PageRankRetriever(Retrieving):
     """Starts from the first `share` of the budget's hits of `retrieve`, each with weight `score ** sharpness`.
 
-    `score` is the share of visits that a passage gets, in [0, 1]; `why` is "pagerank". `damping` is the probability of
-    walking on rather than returning to the start. Where the walk reaches too few passages, further hits of `retrieve`
-    fill up, with their own `why` and no higher score than the last.
+    `score` is the share of visits that a passage gets, in [0, 1]; `why` is "pagerank". `damping` is
+    the probability of walking on rather than returning to the start. If the walk reaches too few
+    passages, further hits of `retrieve` follow, with their own `why` and no higher score than the
+    last.
 
     The start depends on `k`: half of the budget must already resemble the question for the walk to add what does not.
     Defaults from musique (`docs/decisions/retrieval.md`).

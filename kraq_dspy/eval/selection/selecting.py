@@ -68,13 +68,14 @@ def select(
 
     Args:
         corpus: a file or folder, documents or texts, as `build_index` takes them.
-        questions: what `read_questions` takes, with the documents that answer, or with answers.
-        plan: what is tried, and for how many minutes.
-        metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or "answer_found". Without one,
-            recall, or answer_found where no document is named.
-        settings: those of everything that is not varied, such as the encoder.
+        questions: as for `read_questions`, with the documents that answer, or with answers.
+        plan: the candidates to try, and the minutes for them.
+        metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
+        "answer_found". By default recall, or answer_found if the questions name no documents.
+        settings: for everything that does not vary, such as the encoder.
         embedder: an encoder in place of the one that the settings name.
-        limits: what a graph, or a retriever, may ask of language models. Without limits no graph is made by one.
+        limits: most calls, tokens and cost for a graph or a retriever. Without limits, no language
+        model makes a graph.
         columns: names of columns that are not found by themselves.
         encoding: that of a file of questions that is not UTF-8.
         out: the folder of indexes, rows and report. The same call goes on if it was interrupted. Without it,

@@ -1,8 +1,8 @@
 """Finds what a change of the corpus does to the graph of a finished index, without making the rest of the graph.
 
-What is said of an entity comes from the passages that name it. So only those entities can differ that other passages
-name than before, whose names are others, or that a passage names which was extracted now; and of relationships and
-claims those with such an entity at one end.
+What is said of an entity comes from the passages that name it. So an entity can differ only if
+other passages name it than before, if its names changed, or if a newly extracted passage names it.
+A relationship or a claim can differ only if one of its ends is such an entity.
 """
 
 from collections.abc import Mapping, Sequence, Set

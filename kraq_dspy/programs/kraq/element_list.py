@@ -104,8 +104,8 @@ async def read_in_parts(
 
 
 def _parts(passage: str, elements: ElementList, error: Exception) -> tuple[str, ...]:
-    """Return what is still to be read after a prompt was too long, or a reply could not be read:
-    nothing if a first reading is there to keep, halves where length may be the reason."""
+    """Return the texts to read again after a prompt was too long or a reply unreadable: none if
+    a first reading exists, halves if length may be the reason."""
     if elements.entities:
         logger.info("continuing with the first reading alone: %s", str(error).partition("\n")[0])
         return ()

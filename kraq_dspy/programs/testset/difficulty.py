@@ -1,5 +1,6 @@
-"""Draws rows so that they are as hard as people's questions: by the words they share with their passages, by how much
-they tell of a retriever, and so that search by words and by meaning find as many."""
+"""Draws rows so that they are as hard as people's questions: by the words that they share with
+their passages, and by how well they separate retrievers. Search by words and search by meaning
+find equally many."""
 
 import math
 import random
@@ -83,8 +84,8 @@ def evened(candidates: Sequence[Candidate], weights: Sequence[float]) -> list[fl
 
 
 def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *, seed: int) -> list[TestsetRow]:
-    """Return up to `n` of the rows, in their order, each kind by its share. What a kind lacks is drawn from the others,
-    by their shares, from those that have an answer first."""
+    """Return up to `n` of the rows, in their order, each kind by its share. If a kind has too
+    few rows, the others fill in by their shares, those with an answer first."""
     chance = random.Random(seed)
     counts = quotas(n, shares)
     chosen_ids: set[str] = set()

@@ -213,8 +213,8 @@ class Corpus:
 def _told_together(passages: Mapping[tuple[str, ...], Sequence[Chunk]], by_documents: range) -> list[Material]:
     """Materials for what so many documents name, with the passages that do.
 
-    Each passage puts forward one of the names, or pairs of names: what many passages tell of is asked about oftener
-    than what is named in passing, and a passage of many names no oftener than another.
+    Each passage proposes one of the names, or pairs of names. So a name in many passages comes up
+    more often than one in passing, and a passage of many names no more often than others.
     """
     by_few: dict[tuple[str, ...], Sequence[Chunk]] = {}
     names_by_passage: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
