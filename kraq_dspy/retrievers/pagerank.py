@@ -90,16 +90,21 @@ class PageRankRetriever(Retrieving):
         return hits[:k]
 
     def visits(self, start: Sequence[Hit]) -> WalkVisits | None:
-        """Count the visits of the walk; None when the graph knows no passage of the start."""
+        """Count the visits of the walk; None if the graph knows no passage of the start."""
         known = self.graph.knows([hit.chunk.id for hit in start])
         start = [hit for hit, is_known in zip(start, known, strict=True) if is_known]
         if not start:
             return None
+
         scores = np.maximum([hit.score for hit in start], 0.0)
-        weights = (scores / scores.max()) ** self.sharpness if scores.max() > 0 else np.ones(len(start))
-        return self.graph.visits(
-            dict(zip([hit.chunk.id for hit in start], weights.tolist(), strict=True)), self.damping
-        )
+        highest = scores.max()
+        weights = np.ones(len(start))
+        if highest > 0:
+            weights = (scores / highest) ** self.sharpness
+
+        chunk_ids = [hit.chunk.id for hit in start]
+        weight_of = dict(zip(chunk_ids, weights.tolist(), strict=True))
+        return self.graph.visits(weight_of, self.damping)
 
 
 def make_pagerank(space: Space, options: PageRankOptions) -> PageRankRetriever:

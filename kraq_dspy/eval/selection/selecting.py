@@ -264,19 +264,24 @@ def _unaffordable(race: Race, settings: Settings, limits: Limits | None) -> str:
 def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
     """Those that were asked most questions, with the difference of each to the best, the chosen one first."""
     scores_of = {candidate: race.scores(candidate) for candidate in finalists}
-    most = max(map(len, scores_of.values()), default=0)
-    complete = {candidate: scores for candidate, scores in scores_of.items() if 0 < len(scores) == most}
-    for candidate in scores_of.keys() - complete.keys():
-        race.dropped.setdefault(candidate.name, "the time was over")
+    n_questions = max(map(len, scores_of.values()), default=0)
+
+    complete = {}
+    for candidate, scores_by_id in scores_of.items():
+        if 0 < len(scores_by_id) == n_questions:
+            complete[candidate] = scores_by_id
+        else:
+            race.dropped.setdefault(candidate.name, "the time was over")
     if not complete:
         return ()
 
     order = sorted(complete, key=lambda candidate: (-race.mean(candidate), race.cost(candidate).order))
-    best = complete[order[0]]
+    scores_of_best = complete[order[0]]
+
     tried = []
     for candidate in order:
-        scores = [complete[candidate][id] for id in best]
-        difference = bootstrap_difference(scores, list(best.values()), seed=plan.seed)
+        scores = [complete[candidate][id] for id in scores_of_best]
+        difference = bootstrap_difference(scores, list(scores_of_best.values()), seed=plan.seed)
         interval = bootstrap_mean(scores, seed=plan.seed)
         tried.append(Tried(candidate, interval, difference, race.cost(candidate)))
 

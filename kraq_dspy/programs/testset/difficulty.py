@@ -90,12 +90,16 @@ def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *
     counts = quotas(n, shares)
     chosen_ids: set[str] = set()
     turns_of_others: list[tuple[bool, float, str]] = []
+
     for kind, share in shares.items():
-        ranked = _ranked([candidate for candidate in candidates if candidate.row.type == kind], chance)
-        ids = [candidate.row.id for candidate in ranked]
-        chosen_ids.update(ids[: counts[kind]])
-        for place, row_id in enumerate(ids[counts[kind] :], start=1):
-            turns_of_others.append((kind in kinds.WITHOUT_ANSWER, place / share, row_id))
+        of_kind = [candidate for candidate in candidates if candidate.row.type == kind]
+        ids = [candidate.row.id for candidate in _ranked(of_kind, chance)]
+        quota = counts[kind]
+        chosen_ids.update(ids[:quota])
+
+        has_no_answer = kind in kinds.WITHOUT_ANSWER
+        for place, row_id in enumerate(ids[quota:], start=1):
+            turns_of_others.append((has_no_answer, place / share, row_id))
 
     n_lacking = max(0, n - len(chosen_ids))
     for _, _, row_id in sorted(turns_of_others)[:n_lacking]:
