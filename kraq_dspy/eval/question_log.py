@@ -36,7 +36,7 @@ class QuestionSet:
     """Questions held against the asked ones.
 
     `relevance` is the mean cosine of each with the nearest asked one; `coverage` the share of those asked ones that the
-    corpus is about to which one of these is near, None where the corpus is about none.
+    corpus is about to which one of these is near, None if the corpus is about none.
     """
 
     name: str
@@ -274,7 +274,7 @@ def _alike(
 
 
 def _auc(examples: Sequence[Example], scores: Sequence[float], seed: int) -> Interval | None:
-    """Measure the area under the curve; None where the log does not tell questions with an answer
+    """Measure the area under the curve; None if the log does not tell questions with an answer
     from those without."""
     labels = np.array([not is_answerable(example) for example in examples])
     if labels.all() or not labels.any():

@@ -55,7 +55,7 @@ def what_was_told(example: Example, prediction: dspy.Prediction, *, answers: boo
 
 
 def refusal_rates(rows: Sequence[ResultRow], *, seed: int = 0) -> RefusalRates | None:
-    """Count the refusals of one system's rows that were answered; None where none of them is
+    """Count the refusals of one system's rows that were answered; None if none of them is
     unanswerable.
 
     >>> told = {"answerable": False, "below_floor": True, "passed_over": False}

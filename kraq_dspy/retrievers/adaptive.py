@@ -122,9 +122,9 @@ class AdaptiveRetriever(Retrieving):
 
 
 def graph_weight(scores: Sequence[float], most: float = AdaptiveOptions.walk) -> float:
-    """The graph's say in a ranking with these scores, best first: 0 where they are flat, `most` where they fall off.
+    """The graph's say in a ranking with these scores, best first: 0 if they are flat, `most` where they fall off.
 
-    0 as well where nothing scores above 0: there is no hit to start from.
+    0 as well if nothing scores above 0: there is no hit to start from.
     """
     if not scores or scores[0] <= 0:
         return 0.0

@@ -81,7 +81,7 @@ class HybridRetriever(Retrieving):
     (`docs/decisions/retrieval.md`): 1 ranks by meaning alone, 0 by words alone. The sparse vectors are tf-idf ones over
     the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
 
-    `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 where it is not among the
+    `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 if it is not among the
     best by words: BM25 knows how rare a word is in the whole corpus, and stems. The paper has no such term.
 
     >>> from kraq_dspy import Workspace

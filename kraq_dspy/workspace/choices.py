@@ -47,7 +47,7 @@ class ProgramChoice:
 
     @property
     def answering(self) -> "ProgramChoice":
-        """What answers: the program inside, where there is one."""
+        """What answers: the program inside, if there is one."""
         return self.inner.answering if self.inner else self
 
     @property
@@ -115,8 +115,8 @@ def choose_program(
 ) -> ProgramChoice:
     """A program over a retriever; without one, the index chooses it (with `paper`, the papers did).
 
-    What the program has no option for goes to the program inside it, where there is one. `measured` sets what must hold
-    where it is tried and not used. Raises ConfigError for an unknown name, option or value, and for a retriever that
+    What the program has no option for goes to the program inside it, if there is one. `measured` sets what must hold
+    if it is tried and not used. Raises ConfigError for an unknown name, option or value, and for a retriever that
     the program would not ask.
     """
     spec = PROGRAMS[name]
@@ -149,7 +149,7 @@ def choose_program(
 def passages_option(name: str, options: Mapping[str, Any]) -> str:
     """The option of a program, or of the one that `options` put inside it, that says how many passages it answers from.
 
-    Raises ConfigError where there is none.
+    Raises ConfigError if there is none.
     """
     spec = PROGRAMS[name]
     if spec.takes == "program":

@@ -30,7 +30,7 @@ class ProgramMaker(OpenedIndex):
 
     @cached_property
     def check(self) -> ReadableHits | None:
-        """What looks at hits again; None where the whole index may be read."""
+        """What looks at hits again; None if the whole index may be read."""
         return None if self.part is None else ReadableHits(self, self.part.document_ids)
 
     @property
@@ -64,7 +64,7 @@ class ProgramMaker(OpenedIndex):
         ConfigError for an unknown name, option or value, IndexStateError for what has to be prepared first, StateError
         for a state that does not fit.
 
-        The steps ask their own model where they have one (`set_lm`), else that of `dspy.context` or `dspy.configure`,
+        The steps ask their own model if they have one (`set_lm`), else that of `dspy.context` or `dspy.configure`,
         else that of their role in kraq.toml.
         """
         return self.make_program(
@@ -101,5 +101,5 @@ class ProgramMaker(OpenedIndex):
 
 
 def default_of(index: Index) -> str:
-    """The retriever of an index where none is named: "adaptive", which needs a graph, or "dense" without one."""
+    """The retriever of an index if none is named: "adaptive", which needs a graph, or "dense" without one."""
     return "adaptive" if index.count(Entity) else "dense"

@@ -84,13 +84,13 @@ class OpenedIndex(SharedByCopies):
 
     @property
     def index(self) -> Index:
-        """What may be read: the whole index, or a view of it. Raises ScopeError where the index says who may read its
+        """What may be read: the whole index, or a view of it. Raises ScopeError if the index says who may read its
         documents and nobody has said who asks."""
         self.require_scope()
         return self._index
 
     def require_scope(self) -> None:
-        """Raises ScopeError where documents say who may read them, and nobody has said who asks."""
+        """Raises ScopeError if documents say who may read them, and nobody has said who asks."""
         if self.has_labels:
             raise ScopeError(
                 f"{str(self._index.path)!r} says who may read its documents, so it answers nobody in particular. Say "
@@ -231,17 +231,17 @@ class OpenedIndex(SharedByCopies):
 
     @cached_property
     def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
-        """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
+        """What `kraq precompute DIR --raptor` stored. Raises IndexStateError if it was not run."""
         return open_tree(self.index, self.embedder)
 
     @cached_property
     def summarised(self) -> SummarisedCorpus:
-        """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError where it was not run."""
+        """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError if it was not run."""
         return open_summarised(self.index, self.embedder)
 
     @cached_property
     def answers(self) -> ServedAnswers:
-        """The index's catalogue of prepared answers, for QA search; an empty one where there was none.
+        """The index's catalogue of prepared answers, for QA search; an empty one if there was none.
 
         Of a view, those answers that rest on documents, and on none that it lacks.
         """
@@ -272,7 +272,7 @@ class OpenedIndex(SharedByCopies):
         return load_instructed_embedder(self.models.settings.instructed)
 
     def precomputed(self) -> InstructedStore | StoredSentences:
-        """Open what `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
+        """Open what `kraq precompute DIR` stored. Raises IndexStateError if it was not run."""
         return open_precomputed(self.index, self.instructed_embedder)
 
     def shortener(self, share: float) -> Shorten:

@@ -31,8 +31,8 @@ SHOWN = 3
 class Answerability:
     """Whether the documents answer a question, and by what that was told.
 
-    `score`, in [0, 1], is how much of the question the nearest passages hold; None where it could not be told. `floor`
-    is the score below which this corpus does not answer, None where the index has none; then `is_answerable` is None.
+    `score`, in [0, 1], is how much of the question the nearest passages hold; None if it could not be told. `floor`
+    is the score below which this corpus does not answer, None if the index has none; then `is_answerable` is None.
     `nearest` are the nearest passages, (chunk id, cosine), best first.
 
     >>> Answerability(0.2, 0.38, False).is_answerable

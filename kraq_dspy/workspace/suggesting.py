@@ -100,9 +100,9 @@ def starters(index: Index, count: int = STARTERS) -> list[SuggestedQuestion]:
         [each.text for each in starters(space.index)]
 
     They are chosen greedily: the root of how many passages of its community none before it has, times how well the
-    question finds its own, and less where it says little of what it asks ("What is Crowea?") or where a template
+    question finds its own, and less where it says little of what it asks ("What is Crowea?") or if a template
     turned a statement round. What a template asked about a broad community comes only after all others. Fewer where
-    there are fewer; none where the index has no questions.
+    there are fewer; none if the index has no questions.
     """
     questions = sorted(index.questions(source="kraq"), key=lambda each: (each.level, -len(each.chunk_ids), each.id))
     broad = broad_by_template(index, questions)

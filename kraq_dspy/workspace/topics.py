@@ -49,7 +49,7 @@ def topic_of(
     spellings: Spellings | None = None,
     chunk_ids: Collection[str] = (),
 ) -> str:
-    """The title of the document that a community is of, where there is one, and the best connected of its names.
+    """The title of the document that a community is of, if there is one, and the best connected of its names.
 
     Names with digits or of many words and what the texts write as words or measures (`spellings`) are left out where
     there are others; a short acronym is where two others are left, unless many of the community's passages
@@ -135,7 +135,7 @@ def _titles(index: Index, communities: Iterable[Community]) -> dict[str, str]:
 
 
 def _chunk_of_main_document(document_by_chunk: Mapping[str, str]) -> str | None:
-    """Return a chunk of the document that at least half of the chunks are of; None where no document has as many."""
+    """Return a chunk of the document that at least half of the chunks are of; None if no document has as many."""
     if not document_by_chunk:
         return None
 

@@ -152,7 +152,7 @@ def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None
 def _show_hit(place: int, hit: "Hit") -> None:
     """Two lines: where the passage is from, which search found it, and how it begins.
 
-    A cosine is shown; what other searches call a score is best where nothing fits, too.
+    A cosine is shown; what other searches call a score is best if nothing fits, too.
     """
     title, document = hit.chunk.title, hit.chunk.document_id
     name = f"{title} ({document})" if title and title != document else document

@@ -298,7 +298,7 @@ class Synthesize(Owns, Calls, Limits):
 
 @contextmanager
 def opened_catalogue(of_catalogue: OfCatalogue, *, make: bool = True) -> "Iterator[tuple[Index, Catalogue]]":
-    """The index's records and its catalogue to change; a new one where there is none, unless `make` is false."""
+    """The index's records and its catalogue to change; a new one if there is none, unless `make` is false."""
     from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 
     index_dir = of_catalogue.index_dir

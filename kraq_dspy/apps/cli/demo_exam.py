@@ -43,7 +43,7 @@ class Exam:
 def take_exam(space: Workspace, people: Sequence[Mapping[str, Any]], progress: "Progress | None" = None) -> Exam | None:
     """Make an exam with the embedded reader, and ask each retriever its questions and people's.
 
-    Return None where no question can be made.
+    Return None if no question can be made.
     """
     free = Workspace(space.index, space.embedder, rule_based_models(space.embedder))
     exam = make_testset(free, plan=TestsetPlan(N_QUESTIONS, KINDS), progress=progress)

@@ -177,7 +177,7 @@ class EvalIndex(Reads, Calls, Limits):
         return examples[: self.limit]
 
     def _systems(self, space: "Workspace") -> "list[AskedSystem]":
-        """The retrievers, or each program over each retriever; those of `kraq ask` where none is
+        """The retrievers, or each program over each retriever; those of `kraq ask` if none is
         named."""
         if self.retrieval_only:
             names = self.retriever or [space.default_retriever]

@@ -119,7 +119,7 @@ def index_beside(corpus: Path) -> Path:
     """Say where the index of a corpus goes unless --out says: into the current folder, or beside a
     corpus that holds it.
 
-    Raises ConfigError where the index of another corpus lies there.
+    Raises ConfigError if the index of another corpus lies there.
     """
     source = corpus.resolve()
     name = f"{source.name if source.is_dir() else source.name.split('.')[0] or source.name}.kraq"

@@ -21,7 +21,7 @@ class Mcp(ChosenProgram, Reads, Refuses):
     neighbours_of, read_document.
 
     A client starts this command and speaks to it over standard input and output; with --http it runs by itself, and
-    asks for the token in the variable KRAQ_TOKEN where there is one. The program and the models chosen here are those
+    asks for the token in the variable KRAQ_TOKEN if there is one. The program and the models chosen here are those
     of the tool `ask`.
     """
 

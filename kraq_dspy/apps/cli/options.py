@@ -129,7 +129,7 @@ class Models:
         return dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder, encoder_name))
 
     def limits(self, settings: "Settings") -> "MeterLimits | None":
-        """Set the limits with the prices that the settings give; None where nothing is limited."""
+        """Set the limits with the prices that the settings give; None if nothing is limited."""
         return None
 
     @contextmanager
@@ -183,14 +183,14 @@ class Owner:
     ] = False
 
     def scope(self) -> "Scope | None":
-        """Tell who asks; None where nobody said."""
+        """Tell who asks; None if nobody said."""
         from kraq_dspy.asset.scope import Scope
 
         return Scope.everything() if self.as_owner else None
 
     @contextmanager
     def readable(self, index_dir: Path) -> "Iterator[Index]":
-        """The records that may be read, without asking a model. Raises ScopeError where nobody said who asks."""
+        """The records that may be read, without asking a model. Raises ScopeError if nobody said who asks."""
         from kraq_dspy.asset.store.index import Index
 
         scope = self.scope()
@@ -217,7 +217,7 @@ class Scoped(Owner):
     ] = None
 
     def scope(self) -> "Scope | None":
-        """Tell who asks; None where nobody said. Raises ScopeError for an empty label, ConfigError
+        """Tell who asks; None if nobody said. Raises ScopeError for an empty label, ConfigError
         for both at once."""
         from kraq_dspy.asset.scope import Scope
 
@@ -232,7 +232,7 @@ class Owns(Owner, Models):
 
     @contextmanager
     def opened(self, index_dir: Path, *, write: bool = False) -> "Iterator[Workspace]":
-        """The index as far as whoever asks may read it. Raises ScopeError where nobody said who that is."""
+        """The index as far as whoever asks may read it. Raises ScopeError if nobody said who that is."""
         scope = self.scope()
         with super().opened(index_dir, write=write) as space:
             if scope is None:

@@ -36,8 +36,8 @@ def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], int | No
 
 
 def shortened(text: str, length: int = SNIPPET) -> str:
-    """Shorten a text to at most `length` characters, cut between words where there are any, with
-    "…" where it was cut."""
+    """Shorten a text to at most `length` characters, cut between words if there are any, with
+    "…" if it was cut."""
     if len(text) <= length:
         return text
     beginning = text[: length - 1]

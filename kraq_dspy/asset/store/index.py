@@ -138,7 +138,7 @@ class Index(SharedByCopies):
     def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False, damaged: bool = False) -> Self:
         """An index that exists.
 
-        Readers get the last complete state; with `unfinished`, or where there is none, what a writer makes or has left.
+        Readers get the last complete state; with `unfinished`, or if there is none, what a writer makes or has left.
         With `damaged`, one that is not what was written is opened too: to look what is wrong, or to mend it.
 
         Raises IndexStateError when it is absent, foreign, damaged or of another schema; IndexLockedError when `write`
@@ -253,7 +253,7 @@ class Index(SharedByCopies):
         return changed
 
     def require_no_labels(self) -> None:
-        """Raise ScopeError, for what reads all documents, where some may be read by some people
+        """Raise ScopeError, for what reads all documents, if some may be read by some people
         only."""
         if self._manifest.has_labels:
             raise ScopeError(
@@ -262,7 +262,7 @@ class Index(SharedByCopies):
             )
 
     def require_labels(self) -> None:
-        """Raises ScopeError where no document says who may read it, so that a scope means nothing."""
+        """Raises ScopeError if no document says who may read it, so that a scope means nothing."""
         if not self._manifest.has_labels:
             raise ScopeError(
                 f"No document of {str(self.path)!r} says who may read it, so a scope would show nothing. Index it with "
@@ -279,7 +279,7 @@ class Index(SharedByCopies):
             )
 
     def file(self, name: str) -> Path | None:
-        """A file of the state, such as "raptor.json"; None where it has none. Raises IndexStateError for damage."""
+        """A file of the state, such as "raptor.json"; None if it has none. Raises IndexStateError for damage."""
         return self._lease.path(name)
 
     def damage(self) -> list[str]:
@@ -615,7 +615,7 @@ class Index(SharedByCopies):
         }
 
     def deepest_level(self) -> int:
-        """The level of the narrowest communities; -1 where there are none."""
+        """The level of the narrowest communities; -1 if there are none."""
         with self._database.reading() as connection:
             return int(connection.execute("SELECT coalesce(max(level), -1) FROM communities").fetchone()[0])
 
@@ -658,7 +658,7 @@ class Index(SharedByCopies):
     def vectors_named(self, name: str) -> VectorStore:
         """A store of its own beside the two above, made when first asked for: "entities", "reports", ...
 
-        What a reader adds to one is kept for later readers where nobody else writes at that moment.
+        What a reader adds to one is kept for later readers if nobody else writes at that moment.
         """
         with self._opening:
             if self._closed:
@@ -669,7 +669,7 @@ class Index(SharedByCopies):
             return self._stores[name]
 
     def _on_server(self, name: str) -> QdrantVectorStore:
-        """Open the vectors on the server that the user's settings name. Raises UntrustedError where
+        """Open the vectors on the server that the user's settings name. Raises UntrustedError if
         neither they name it nor anybody agreed to it."""
         server, own = self._manifest.settings.store, self.own_store
         bare = consent.bare_address

@@ -145,7 +145,7 @@ def named_metric(name: str, *, k: int | None = None) -> Metric:
 
 @functools.cache
 def own_function(name: str) -> Callable[..., Any]:
-    """ "package.module:function" or "file.py:function". Raises ConfigError where there is none."""
+    """ "package.module:function" or "file.py:function". Raises ConfigError if there is none."""
     place, _, attribute = name.rpartition(":")
     try:
         names = runpy.run_path(place) if place.endswith(".py") else vars(importlib.import_module(place))
@@ -305,7 +305,7 @@ def gold_of(example: Any) -> Sequence[str]:
 
 def _gold_or_none(example: Any) -> Any:
     """The `answers`, be there none of them; `answer` where an example has no such field. The column `answer` of a file
-    that comes along says "nan" where there is no answer."""
+    that comes along says "nan" if there is no answer."""
     gold = getattr(example, "answers", None)
     return getattr(example, "answer", None) if gold is None else gold
 
@@ -329,7 +329,7 @@ def answer_of(prediction: Any) -> str:
 def evidence_of(example: Any, prediction: Any) -> list[str]:
     """The passages that an answer was read from: the prediction's `hits`, its `passages`, or those it was given.
 
-    Raises EvaluationError where there are none of these.
+    Raises EvaluationError if there are none of these.
     """
     hits: Sequence[Hit] | None = getattr(prediction, "hits", None)
     if hits is not None:

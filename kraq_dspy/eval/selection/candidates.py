@@ -90,7 +90,7 @@ def chunks_of(tokens: int, usual: ChunkSettings) -> ChunkSettings:
 
 
 def rungs(n_questions: int) -> list[int]:
-    """How many questions each round of a race asks: a quarter, a half, all; at least `FEW` where there are so many.
+    """How many questions each round of a race asks: a quarter, a half, all; at least `FEW` if there are so many.
 
     >>> rungs(200), rungs(30), rungs(12)
     ([50, 100, 200], [20, 30], [12])

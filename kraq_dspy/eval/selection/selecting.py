@@ -77,7 +77,7 @@ def select(
         limits: what a graph, or a retriever, may ask of language models. Without limits no graph is made by one.
         columns: names of columns that are not found by themselves.
         encoding: that of a file of questions that is not UTF-8.
-        out: the folder of indexes, rows and report. The same call goes on where it was interrupted. Without it,
+        out: the folder of indexes, rows and report. The same call goes on if it was interrupted. Without it,
             nothing is kept.
         progress: is told how it goes.
 
@@ -161,7 +161,7 @@ def _with_gold(
 ) -> tuple[str, list[Example]]:
     """The metric, and the questions that it is defined for, with documents as the corpus calls them.
 
-    Raises EvaluationError where there is none of them, ConfigError for a metric that retrievers cannot be scored by.
+    Raises EvaluationError if there is none of them, ConfigError for a metric that retrievers cannot be scored by.
     """
     kind = metric or (RECALL if any(example.supporting_ids for example in examples) else ANSWER_FOUND)
     if kind not in OF_RETRIEVAL:
@@ -221,7 +221,7 @@ def _fair_plan(
 def _with_graph(
     race: Race, finalists: Sequence[Candidate], settings: Settings, limits: Limits | None
 ) -> list[Candidate]:
-    """Candidates over a graph of the best chunks, raced too; none where a graph cannot earn its price."""
+    """Candidates over a graph of the best chunks, raced too; none if a graph cannot earn its price."""
     candidates = race.plan.candidates(needs_graph=True)
     if not candidates:
         return []
@@ -240,7 +240,7 @@ def _with_graph(
 
 
 def _no_room_above(race: Race, best: Candidate) -> str:
-    """Why no candidate could be told to be better than `best`, even one that found everything; "" where one could."""
+    """Why no candidate could be told to be better than `best`, even one that found everything; "" if one could."""
     scores = list(race.scores(best).values())
     if bootstrap_difference([1.0] * len(scores), scores).low > 0:
         return ""

@@ -108,7 +108,7 @@ def _ask_program(run: Run, system: System, settings: Settings, writer: RowWriter
 
 
 def joined(system: System, rows: Sequence[ResultRow]) -> Iterator[ResultRow]:
-    """A row for each question of `first`: its own where that is right, else that of `then`, with the
+    """A row for each question of `first`: its own if that is right, else that of `then`, with the
     time and the calls of both. A question whose first answer failed, or that `then` was not asked,
     is left to the first."""
     first, then = system.options["first"], system.options["then"]

@@ -203,7 +203,7 @@ def looks_no_question_up(spec: ProgramSpec, settings: Settings) -> bool:
 
 
 def require_looked_up(table: EvalTable, settings: Settings) -> None:
-    """Raises ConfigError for a table of a paper that is about q*, where nothing would look a q* up."""
+    """Raises ConfigError for a table of a paper that is about q*, if nothing would look a q* up."""
     is_papers = table.as_paper is not None or any(each.startswith(("kraq-", "thesis-")) for each in table.papers)
     if table.kind != "answers" or not is_papers:
         return

@@ -36,7 +36,7 @@ class System:
     Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own),
     `roles` (whose model takes a role's place) and `step_roles` (whose model a step asks). `varied` names the system of
     which an ablation made it, "" for a system of its own; `fixed` are options that a data set's settings do not
-    overrule, `datasets` those it is asked on, all where there are none.
+    overrule, `datasets` those it is asked on, all if there are none.
     """
 
     name: str
@@ -71,7 +71,7 @@ class EvalTable:
     over so many parts of the questions too. `references` "model" takes a model's
     answer from the gold evidence as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's
     own answers, "synthetic" pairs that a model makes of its documents. `papers` are ids of the papers' tables that the
-    report shows; empty for all. `of_papers` says that programs find with the papers' retriever where none is named, and
+    report shows; empty for all. `of_papers` says that programs find with the papers' retriever if none is named, and
     not with the index's own. `as_paper` is the setup that `--paper` asked for.
     """
 
@@ -115,7 +115,7 @@ class EvalTable:
 
     def for_paper(self, figure: PaperTable) -> "EvalTable":
         """Return what a table of a paper needs: its systems and those they are made of, its data
-        sets, what `--paper` sets for it, and its metrics, or all where it has none of ours."""
+        sets, what `--paper` sets for it, and its metrics, or all if it has none of ours."""
         names = set(figure.systems)
         for system in self.systems:
             if system.name in figure.systems:
@@ -147,7 +147,7 @@ class EvalTable:
         """The same with a file of `kraq optimize` in the systems' programs: in all of them, or, as "NAME=FILE", in
         system NAME and what varies it. A source of questions has it in the pipeline that makes them.
 
-        Raises ConfigError where no system is a program, and for a name that is no system.
+        Raises ConfigError if no system is a program, and for a name that is no system.
         """
         if self.kind not in ("answers", "questions"):
             raise ConfigError(

@@ -32,7 +32,7 @@ class HeldScore:
     """How much of a question is held, and the passages nearest to it: (chunk id, cosine), best first.
 
     `value`, in [0, 1], is the cosine of the nearest passage and a quarter of the share of the question's words that one
-    of the nearest has, rare words counting more, over 1.25. 0 where there are no passages.
+    of the nearest has, rare words counting more, over 1.25. 0 if there are no passages.
     """
 
     value: float

@@ -142,7 +142,7 @@ def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:
 
 
 def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:
-    """The index's own settings, and the baseline's questions, where nothing else is said. Raises UntrustedError."""
+    """The index's own settings, and the baseline's questions, if nothing else is said. Raises UntrustedError."""
     own_models = options.get("lm") is not None or isinstance(options.get("models"), LanguageModels)
     with Index.open(Path(path), unfinished=True) as index:
         settings = options.get("settings") or index.usable_settings(

@@ -70,7 +70,7 @@ class Following(Finishing):
         return True
 
     async def _change_of(self, resolved: ResolvedMentions) -> GraphChange | None:
-        """What is other than the index has it; None where the index holds less than was stored."""
+        """What is other than the index has it; None if the index holds less than was stored."""
         index, results = self._index, self._index.results
         changed = changed_entities(index.chunks_of_entities(), resolved, self._parts.extracted)
         made = changed.keys

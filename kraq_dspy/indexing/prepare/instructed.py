@@ -97,7 +97,7 @@ def price_of_pairs(index: Index, embedder: InstructedEmbedder, options: Instruct
 
 
 def _questions_of(index: Index, source: str | None) -> list[Question]:
-    """List the questions, those about the most passages first. Raises IndexStateError where there
+    """List the questions, those about the most passages first. Raises IndexStateError if there
     are none."""
     questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
     if not questions:

@@ -1,4 +1,4 @@
-"""Runs sentence encoders in this process in torch, on a GPU where there is one."""
+"""Runs sentence encoders in this process in torch, on a GPU if there is one."""
 
 import logging
 from collections.abc import Callable, Sequence

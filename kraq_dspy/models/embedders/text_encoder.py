@@ -58,7 +58,7 @@ class TextEncoder(SharedByCopies):
         return self.encode(texts, prefix) if texts else np.zeros((0, self.dimension), np.float32)
 
     def _named(self, *parts: str) -> str:
-        """The parts, and the prefixes where there are any: vectors under different names must not be mixed."""
+        """The parts, and the prefixes if there are any: vectors under different names must not be mixed."""
         prefixes = {"query": self.query_prefix, "passage": self.passage_prefix}
         return " ".join([*parts, *(f"{side}={prefix!r}" for side, prefix in prefixes.items() if prefix)])
 
@@ -67,7 +67,7 @@ class TextEncoder(SharedByCopies):
 
 
 def unit_rows(vectors: Vectors, maker: str) -> Vectors:
-    """The rows L2-normalised. Raises ModelError, which begins with `maker`, where one is zero or not finite."""
+    """The rows L2-normalised. Raises ModelError, which begins with `maker`, if one is zero or not finite."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(norms).all() or not norms.all():
         raise ModelError(f"{maker} that is zero or not finite.")
@@ -80,7 +80,7 @@ EmbedderLike: TypeAlias = Embedder | dspy.Embedder
 
 
 def as_embedder(embedder: EmbedderLike) -> Embedder:
-    """`embedder` itself where it is an encoder of this library, else an `AdaptedEmbedder` around it.
+    """`embedder` itself if it is an encoder of this library, else an `AdaptedEmbedder` around it.
 
         build_index("poets/", "poets.kraq", embedder=as_embedder(dspy.Embedder("openai/text-embedding-3-small")))
 

@@ -5,7 +5,7 @@ Policies:
     model      The generator makes a question of the summary of each community: Q = f(R), KRAQ paper 2.2. If it is not
                usable, the generator is asked once more, and then a template.
     mixed      A heading that announces a question is what people look for: it is asked about, by one community alone.
-               A small tuned generator is asked about such headings, and otherwise only where no template knows what to
+               A small tuned generator is asked about such headings, and otherwise only if no template knows what to
                ask; any other generator is asked about every community, a narrow one by its heading and its text. If
                a community has a heading, and the generator's question finds no passage of the community, the
                template's takes its place.
@@ -60,7 +60,7 @@ class Passages(Protocol):
         """The passages of these ids."""
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
-        """Give for each question the ids of the passages nearest to it; empty lists where nothing
+        """Give for each question the ids of the passages nearest to it; empty lists if nothing
         is searched."""
 
 
@@ -171,7 +171,7 @@ class AskedBy:
         return self._suits_a_small_model and not asks_of_something(self.template(community, summary))
 
     def template(self, community: Community, summary: str) -> str:
-        """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
+        """A question after a heading of the community's passages or after its summary; "" if nothing is named."""
         if community.id not in self._template_of:
             question = question_about(
                 summary,

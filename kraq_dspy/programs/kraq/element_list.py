@@ -105,7 +105,7 @@ async def read_in_parts(
 
 def _parts(passage: str, elements: ElementList, error: Exception) -> tuple[str, ...]:
     """Return what is still to be read after a prompt was too long, or a reply could not be read:
-    nothing where a first reading is there to keep, halves where length may be the reason."""
+    nothing if a first reading is there to keep, halves where length may be the reason."""
     if elements.entities:
         logger.info("continuing with the first reading alone: %s", str(error).partition("\n")[0])
         return ()

@@ -28,7 +28,7 @@ MOST_WORDS = 30
 class WriteSyntheticPair(SavableModule):
     """One question that the passage answers with a short fact.
 
-    Both are "" where the model found none, or wrote what is no pair: a sentence of the passage in place of a question,
+    Both are "" if the model found none, or wrote what is no pair: a sentence of the passage in place of a question,
     a question about "the text", an answer that the question tells ("What is the name of Exxon?").
 
     >>> from dspy.utils import DummyLM

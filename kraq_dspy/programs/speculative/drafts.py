@@ -16,7 +16,7 @@ from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 class Draft:
     """What the drafter made of one subset. `passages` are positions among the retrieved hits.
 
-    The log-probabilities are those of the tokens of `rationale` and `response`; empty where the scorer needs none.
+    The log-probabilities are those of the tokens of `rationale` and `response`; empty if the scorer needs none.
     `seconds` is the time from request to answer, as measured among the other drafts in flight. `extras` are further
     outputs of the step.
     """

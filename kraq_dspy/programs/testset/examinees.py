@@ -99,7 +99,7 @@ class Postings:
             self._lists[term] = np.array(rows[term], np.int64), np.array(shares[term], np.float32)
 
     def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
-        """Return float64 `[texts]`: proportional to the cosine with each text, 0 where no term is shared."""
+        """Return float64 `[texts]`: proportional to the cosine with each text, 0 if no term is shared."""
         scores = np.zeros(self._size)
         for term, number in Counter(terms).items():
             if term in self._lists:

@@ -2,7 +2,7 @@
 
 Rasch, "Probabilistic models for some intelligence and attainment tests", 1960: a retriever of ability a solves a
 question of difficulty d with probability 1 / (1 + exp(d - a)). A question tells most about retrievers whose chance is
-even, and next to nothing where all of them solve it, or none does (auto-rag-eval thins so: Guinet et al., 2024).
+even, and next to nothing if all of them solve it, or none does (auto-rag-eval thins so: Guinet et al., 2024).
 """
 
 from typing import Any

@@ -109,7 +109,7 @@ class Corpus:
 
     @cached_property
     def passage_about(self) -> Mapping[str, Chunk]:
-        """The first passage whose title is this name, or whose text begins with it where it has no title."""
+        """The first passage whose title is this name, or whose text begins with it if it has no title."""
         titled: dict[str, Chunk] = {}
         for chunk in self.chunks:
             if chunk.title:

@@ -100,7 +100,7 @@ def _listed(names: list[str]) -> str:
 
 def passages_summary(passages: list[str]) -> str:
     """Summarise passages in at most eight sentences, titles in front of those that do not have
-    them; the first words where there are none."""
+    them; the first words if there are none."""
     parts: list[str] = []
     for passage in passages:
         title, body = parted(passage)
