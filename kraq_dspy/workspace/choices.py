@@ -3,6 +3,7 @@
 Nothing is opened, loaded or asked here, so the command line checks a whole request before it pays for anything.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,16 @@ class RetrieverChoice:
 
     spec: RetrieverSpec
     options: Any
+
+    @property
+    def changed_options(self) -> dict[str, Any]:
+        """The options whose values are not the defaults."""
+        changed = {}
+        for field in dataclasses.fields(self.options):
+            value = getattr(self.options, field.name)
+            if value != field.default:
+                changed[field.name] = value
+        return changed
 
     @property
     def prepared(self) -> list[tuple[str, Any]]:

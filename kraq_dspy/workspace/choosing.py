@@ -73,7 +73,8 @@ class ProgramMaker(OpenedIndex):
 
     def make_retriever(self, choice: RetrieverChoice) -> Retriever:
         """The retriever of a choice, whose steps, if it has any, ask the model of its role."""
-        retrieve = named_for_agents(choice.spec.make(self, choice.options), choice.spec.name, choice.spec.help)
+        made = choice.spec.make(self, choice.options)
+        retrieve = named_for_agents(made, choice.spec.name, choice.spec.help, choice.changed_options)
         if isinstance(retrieve, dspy.Module):
             fill_in(retrieve, self.models, choice.spec.role)
         if self.check is not None:

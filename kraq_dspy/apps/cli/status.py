@@ -16,6 +16,9 @@ from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, pr
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
 
+BEGUN = "begun, not finished"
+"""What is said of a change that no process works on."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Status(Scoped):
@@ -55,6 +58,8 @@ class Status(Scoped):
             output.print(grid("levels", names, sizes, right=names))
         if contents.usage:
             output.print(_usage_grid(contents.usage))
+        if not contents.manifest.complete or change == BEGUN:
+            note(command("resume", self.index_dir), label="To finish it: ")
         if contents.personal:
             questions = command("questions", self.index_dir, "--personal")
             note(
@@ -68,9 +73,7 @@ class Status(Scoped):
         from kraq_dspy.programs.kraq.asked_by import asked_in_words
 
         manifest, left_out = contents.manifest, contents.left_out
-        state: Any = Text("complete", style="green")
-        if not manifest.complete:
-            state = f"unfinished; go on: {command('resume', self.index_dir)}"
+        state = Text("complete", style="green") if manifest.complete else Text("unfinished")
         rows: dict[str, Any] = {"state": state}
         if change:
             rows["change"] = change
@@ -154,7 +157,7 @@ def _change_under_way(index_dir: Path) -> str | None:
     if who:
         return f"under way, by {who}"
     if has_draft(index_dir):
-        return f"begun, not finished; resume with: {command('resume', index_dir)}"
+        return BEGUN
     return None
 
 
