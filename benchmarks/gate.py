@@ -273,6 +273,11 @@ class Answers:
         self._folder, self._ask = folder / "answers", ask
         self._folder.mkdir(exist_ok=True)
 
+    @property
+    def asked(self) -> list[str]:
+        """Names of the sets that hold any question."""
+        return [label for label, questions in self.questions.items() if questions]
+
     def outcome(self, planted: Planted, strength: Any, label: str) -> Outcome:
         """What a change of that strength does to the questions `label`."""
         unchanged = Planted(f"base {planted.retriever}", lambda _: lambda setup: setup, (0,), planted.retriever)
@@ -356,12 +361,12 @@ def run(name: str, data: Path, out: Path, extent: Extent) -> None:
         return found
 
     answers = Answers(folder, ask)
-    n_questions = {label: len(answers.questions[label]) for label in extent.labels}
+    n_questions = {label: len(answers.questions[label]) for label in extent.labels if answers.questions[label]}
     print(name, len(documents), "passages,", n_questions, flush=True)
 
     for planted, strength in answers.choices():
         if strength is not None:
-            for label in extent.labels:
+            for label in n_questions:
                 answers.outcome(planted, strength, label)
 
 
@@ -373,21 +378,22 @@ def report(names: Sequence[str], out: Path) -> None:
         print(f"\n{name}: {len(faults)} of {len(FAULTS)} faults and {len(harmless)} of {len(HARMLESS)} harmless count.")
         _print_power(answers, faults, harmless)
         _print_by_cost(answers, faults)
-        _print_faults(answers, faults)
-        _print_harmless(answers, harmless)
+        _print_changes(answers, "fault", FAULTS, faults)
+        _print_changes(answers, "harmless", HARMLESS, harmless)
 
 
 def _print_power(answers: Answers, faults: Mapping[Planted, Any], harmless: Mapping[Planted, Any]) -> None:
     print("\n| questions | rows | faults caught | false alarms |\n|---|---|---|---|")
-    for label, questions in answers.questions.items():
-        for rows in (rows for rows in ROWS if rows <= len(questions)):
+    for label in answers.asked:
+        size = len(answers.questions[label])
+        for rows in (*(rows for rows in ROWS if rows < size), size):
             caught, alarms = (_caught(answers, each, label, rows) for each in (faults, harmless))
             cells = f"{len(caught)} of {len(faults)}", f"{len(alarms)} of {len(harmless)}"
             print(f"| {label} | {rows} | {' | '.join(cells)} |")
 
 
 def _print_by_cost(answers: Answers, faults: Mapping[Planted, Any]) -> None:
-    print("\n| cost to people | faults | caught by made rows | caught by people's |\n|---|---|---|---|")
+    print(f"\n| cost to people | faults | {' | '.join(answers.asked)} |\n|---|---{'|---' * len(answers.asked)}|")
     costs = {
         planted: -answers.outcome(planted, strength, "people").difference().estimate
         for planted, strength in faults.items()
@@ -395,29 +401,21 @@ def _print_by_cost(answers: Answers, faults: Mapping[Planted, Any]) -> None:
     for least, most in pairwise((0.01, 0.025, 0.05, COSTS[1])):
         below = most if most < COSTS[1] else float("inf")
         of_cost = {planted: faults[planted] for planted, cost in costs.items() if least <= cost < below}
-        by_made, by_people = (len(_caught(answers, of_cost, label, None)) for label in ("made 200", "people"))
-        print(f"| {100 * least:g} to {100 * most:g} points | {len(of_cost)} | {by_made} | {by_people} |")
+        caught = (str(len(_caught(answers, of_cost, label, None))) for label in answers.asked)
+        print(f"| {100 * least:g} to {100 * most:g} points | {len(of_cost)} | {' | '.join(caught)} |")
 
 
-def _print_faults(answers: Answers, faults: Mapping[Planted, Any]) -> None:
-    print("\n| fault | strength | people's | made |\n|---|---|---|---|")
-    for planted in FAULTS:
-        strength = faults.get(planted)
-        if strength is None:
-            print(f"| ({planted.name}) | none of {', '.join(map(str, planted.strengths))} | | |")
+def _print_changes(answers: Answers, what: str, changes: Sequence[Planted], chosen: Mapping[Planted, Any]) -> None:
+    """What each change costs each set of questions, in the strength that was chosen."""
+    print(f"\n| {what} | strength | {' | '.join(answers.asked)} |\n|---|---{'|---' * len(answers.asked)}|")
+    for planted in changes:
+        if planted not in chosen:
+            empty = " |" * len(answers.asked)
+            print(f"| ({planted.name}) | none of {', '.join(map(str, planted.strengths))} |{empty}")
             continue
-        cells = (_points(answers.outcome(planted, strength, label)) for label in ("people", "made 200"))
+        strength = chosen[planted]
+        cells = (_points(answers.outcome(planted, strength, label)) for label in answers.asked)
         print(f"| {planted.name} | {strength} | {' | '.join(cells)} |")
-
-
-def _print_harmless(answers: Answers, harmless: Mapping[Planted, Any]) -> None:
-    print("\n| harmless | strength | people's | made |\n|---|---|---|---|")
-    for planted in HARMLESS:
-        if planted not in harmless:
-            print(f"| ({planted.name}) | none of {', '.join(map(str, planted.strengths))} | | |")
-            continue
-        cells = (_points(answers.outcome(planted, harmless[planted], label)) for label in ("people", "made 200"))
-        print(f"| {planted.name} | {harmless[planted]} | {' | '.join(cells)} |")
 
 
 def _caught(answers: Answers, changes: Mapping[Planted, Any], label: str, rows: int | None) -> list[Planted]:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class KraqError(Exception):
-    """Anything that this library raises on purpose.
+    """The base of every error that this library raises on purpose.
 
     try:
         space = kraq.Workspace.open("poets.kraq")
@@ -27,11 +27,12 @@ class UntrustedError(KraqError):
 
 
 class ScopeError(KraqError):
-    """An index that says who may read it is asked by nobody in particular, or for what its scope does not allow."""
+    """A question to an index with labels has no scope, or asks for what its scope does not
+    allow."""
 
 
 class CorpusError(KraqError):
-    """No usable text: the path does not exist, or every file in it was refused."""
+    """A corpus without usable text: the path does not exist, or kraq rejected every file in it."""
 
 
 class IndexStateError(KraqError):
@@ -39,7 +40,7 @@ class IndexStateError(KraqError):
 
 
 class RemovedDocumentsError(IndexStateError):
-    """A build would remove documents from an index, and was not told to."""
+    """A build would remove documents from an index without `replace`."""
 
 
 class IndexLockedError(IndexStateError):
@@ -57,13 +58,14 @@ class UnknownRecordError(IndexStateError, KeyError):
 
 
 class ModelError(KraqError):
-    """A language model or an encoder that cannot be reached, or that cannot do what was asked of it."""
+    """A language model or an encoder that does not answer, or that cannot do what a step needs."""
 
 
 class UnembeddableError(ModelError):
-    """Texts that an encoder made no vectors of, beside others that it did.
+    """Texts that an encoder could not embed, among others that it did.
 
-    `vectors` has a row for each text, zeros for those; `reasons` says by place why.
+    `vectors` has a row for each text, with zeros for those; `reasons` says why, by the text's
+    position.
     """
 
     def __init__(self, message: str, vectors: Any, reasons: Mapping[int, str]) -> None:
@@ -73,11 +75,11 @@ class UnembeddableError(ModelError):
 
 
 class MissingLogprobsError(ModelError):
-    """A model whose answers carry no token log-probabilities, where a score needs them."""
+    """A model whose answers have no token log-probabilities, though a score needs them."""
 
 
 class BudgetExceededError(ModelError):
-    """The run reached the calls, tokens or cost that it was allowed; what was paid for is kept."""
+    """The run reached its limit of calls, tokens or cost; kraq keeps what you paid for."""
 
 
 class ServerDownError(ModelError):
@@ -85,7 +87,8 @@ class ServerDownError(ModelError):
 
 
 class ExchangeError(KraqError):
-    """A file of another system (GraphRAG) that cannot be read, lacks columns or contradicts itself."""
+    """A file of another system (GraphRAG) that is unreadable, misses columns or contradicts
+    itself."""
 
 
 class StateError(KraqError):
@@ -101,15 +104,16 @@ class CatalogueConflictError(CatalogueError):
 
 
 class WorseProgramError(KraqError):
-    """An optimized program that scores lower than the one it was made from; it is saved only when forced."""
+    """An optimized program that scores lower than its original; kraq saves it only if you force
+    it to."""
 
 
 class TrainingError(KraqError):
-    """Rows, a model or a machine with which nothing can be fine-tuned."""
+    """Rows, a model or a machine that cannot be used for fine-tuning."""
 
 
 class EvaluationError(KraqError):
-    """Gold data or predictions from which a metric cannot be computed."""
+    """Gold data or predictions that do not suffice to compute a metric."""
 
 
 class MissingExtraError(KraqError, ImportError):
@@ -124,14 +128,14 @@ class MissingExtraError(KraqError, ImportError):
 
 _CPU_FIRST = (
     ". Without a GPU, install PyTorch's build for CPUs before it (pytorch.org, Get Started, Compute Platform CPU), "
-    "else pip brings some gigabytes of CUDA"
+    "otherwise pip downloads some gigabytes of CUDA"
 )
 
 
 @contextmanager
 def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """An import that fails in the block says which extra brings the package, or why one that is there cannot be loaded:
-    too little memory, a library that lacks."""
+    """Make an import that fails in the block say which extra installs the package, or why an
+    installed one does not load: too little memory, a missing library."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -142,7 +146,7 @@ def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
 
 
 def import_extra(package: str, extra: str, purpose: str) -> Any:
-    """A module of an optional package. Raises MissingExtraError."""
+    """Import a module of an optional package. Raises MissingExtraError."""
     with needs(package, extra, purpose):
         return importlib.import_module(package)
 
@@ -152,8 +156,8 @@ _OF_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start ne
 
 
 def lacks_memory(error: BaseException | None) -> bool:
-    """Whether the error, or one behind it, came of too little memory: Python's own, the system's, that of a library
-    which cannot be mapped, or of a thread that has no room for its stack.
+    """Whether too little memory caused the error, or one behind it: in Python, in the system, for a
+    library that cannot be mapped, or for the stack of a thread.
 
     >>> lacks_memory(ImportError("libtorch.so: failed to map segment from shared object"))
     True
@@ -180,6 +184,7 @@ def counted(number: int, what: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """ " (did you mean 'dense'?)" for a name near a known one, else nothing: the middle of a message."""
+    """Return " (did you mean 'dense'?)" for a name near a known one, otherwise "": the middle
+    of a message."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

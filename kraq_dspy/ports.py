@@ -1,4 +1,5 @@
-"""Declares the seams: what the programs need of encoders, stores, retrievers and an opened index, and nothing more."""
+"""Declares the seams: what the programs need from encoders, stores, retrievers and an open
+index."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -28,7 +29,8 @@ R = TypeVar("R", bound=Record)
 
 Vectors = NDArray[np.float32]
 Filters = Mapping[str, Any]
-"""Conditions on a chunk's metadata: equal to a value, or one of a list of values. "document_id" is always there."""
+"""Conditions on a chunk's metadata: equal to a value, or one of a list of values. "document_id"
+always works."""
 
 
 class Embedder(Protocol):
@@ -40,7 +42,8 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies the model, its prefixes and its precision: vectors under different names must not be mixed."""
+        """Name of the model, its prefixes and its precision: never mix vectors under different
+        names."""
 
     @property
     def dimension(self) -> int: ...
@@ -69,7 +72,8 @@ class PrecomputedVectors(Protocol):
     """Holds E(d|q) of passages that were embedded in advance."""
 
     def lookup(self, question_id: str, chunk_ids: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
-        """float32 `[n_chunks, dimension]`, rows L2-normalised, and which were found; the others are zero."""
+        """Return float32 `[n_chunks, dimension]`, rows L2-normalised, and which it has; the
+        others are zero."""
 
 
 @runtime_checkable
@@ -77,19 +81,19 @@ class SentenceVectors(Protocol):
     """Holds the vectors of passages' sentences, from which E(d|q) of any question is computed."""
 
     def seen_from(self, question: str, chunks: Sequence[Chunk]) -> tuple[Vectors, NDArray[np.bool_]]:
-        """float32 `[n_chunks, dimension]`, rows L2-normalised, and of which the sentences were stored; those of the
-        others are read now."""
+        """Return float32 `[n_chunks, dimension]`, rows L2-normalised, and which chunks had
+        stored sentences; the encoder reads the others now."""
 
 
 class PromptScorer(Protocol):
     """Says how likely a language model finds given text; generates nothing."""
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
-        """Give for each prompt, given as its segments in order, the log-probabilities of each
-        segment's tokens.
+        """Return the log-probabilities of the tokens of each segment, for each prompt (its segments
+        in order).
 
-        Segments are tokenised apart, so that their boundaries are exact. The first token of a prompt has no
-        probability: it is left out of the first segment. Raises ModelError.
+        The scorer tokenises segments apart, so that their boundaries are exact. The first token of
+        a prompt has no probability, so the first segment omits it. Raises ModelError.
         """
 
 
@@ -129,7 +133,7 @@ class VectorStore(VectorSearch, Protocol):
         texts: Sequence[str] | None = None,
         payloads: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Write points; an id that is there is replaced. `texts` feed the BM25 index."""
+        """Write points, and replace existing ids. `texts` feed the BM25 index."""
 
     def delete(self, ids: Collection[str]) -> None: ...
 
@@ -138,8 +142,8 @@ class VectorStore(VectorSearch, Protocol):
     def search_text(
         self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[tuple[str, float]]:
-        """Return up to `k` (id, BM25 score), best first; ties by id. Points without a common word
-        are left out."""
+        """Return up to `k` (id, BM25 score), best first; ties by id. Points without a common
+        word do not count."""
 
     def close(self) -> None: ...
 
@@ -297,7 +301,7 @@ class GraphSource(ChunkSource, Protocol):
         """Every relationship with an end among `entity_ids`, once."""
 
     def community_of(self, entity_id: str, level: int) -> str | None:
-        """The narrowest community of the entity, at `level` or broader, that has a report; None where none has."""
+        """The narrowest community of the entity, at `level` or broader, that has a report; None if none has."""
 
     def reports(self, community_ids: Sequence[str]) -> list[tuple[Community, Summary]]:
         """Give the reports in the order of `community_ids`. Raises UnknownRecordError."""
@@ -459,7 +463,7 @@ class IndexView(ChunkSource, QuestionSource, Protocol):
     def count(self, kind: type[Record]) -> int: ...
 
     def deepest_level(self) -> int:
-        """The level of the narrowest communities; -1 where there are none."""
+        """The level of the narrowest communities; -1 if there are none."""
 
 
 class Space(Protocol):
@@ -528,7 +532,7 @@ class Space(Protocol):
         """The step that puts a text in about `share` of its tokens: `shorten(text=...).shortened`."""
 
     def prompt_scorer(self, role: str) -> PromptScorer:
-        """Says how likely the model of a role finds given text. Raises ModelError where it cannot."""
+        """Says how likely the model of a role finds given text. Raises ModelError if it cannot."""
 
     def cross_encoder(self, model: str) -> Reranker:
         """A cross-encoder by a hub name or a folder."""

@@ -51,9 +51,10 @@ class Document:
     >>> Document("ada", "Ada Lovelace", "Ada wrote notes.", metadata={"year": 1843})
     Document('ada', 'Ada Lovelace', 16 characters)
 
-    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order. `left_out` are lines of a
-    web page that were no part of its text, such as menus and notices. `labels` say who may read it (`Scope`): where one
-    document of an index has some, the others without any are read by nobody but the owner.
+    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order.
+    `left_out` are lines of a web page that do not belong to its text, such as menus and notices.
+    `labels` say who may read it (`Scope`). Once one document of an index has labels, only the owner
+    reads documents without any.
     """
 
     id: str
@@ -80,8 +81,9 @@ class Chunk:
     >>> Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4, title="Ada Lovelace").passage
     'Ada Lovelace\\nAda wrote notes.'
 
-    `position` counts the chunks of a document from 0. `title` is the document's title. `headings` are those under which
-    the text stands: the path of sections that are open where it begins, then the headings that begin inside it.
+    `position` counts the chunks of a document from 0. `title` is the document's title. `headings`
+    are first the sections that contain the beginning of the text, from broad to narrow, then the
+    headings inside the text.
     """
 
     id: str
@@ -163,7 +165,8 @@ class Extraction:
 class Entity:
     """A node of the graph: one thing, however many ways the corpus writes it.
 
-    `names` holds every spelling that was merged into it, `name` first; `chunk_ids` are in reading order.
+    `names` holds every spelling that kraq merged into it, `name` first. `chunk_ids` are in reading
+    order.
 
     >>> Entity("e1", "Ada Lovelace", "person", "She wrote notes.", ("Ada Lovelace", "Ada"), ("c1",))
     Entity('Ada Lovelace', 'person', 1 chunks)
@@ -183,7 +186,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A directed edge between two entities. `weight` is the number of times that the corpus states it.
+    """A directed edge between two entities. `weight` counts how often the corpus states it.
 
     >>> Relationship("r1", "e1", "e2", "met", "Ada met Charles.", 2.0, ("c1", "c4")).predicate
     'met'
@@ -200,7 +203,7 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact that the corpus asserts of an entity, or of what links it to another one, that of `object_id`.
+    """A fact that the corpus states about an entity, or about its link to the entity `object_id`.
 
     >>> sorted(Claim("f1", "e1", "Ada met Charles in 1833.", "c1", object_id="e2").pair)
     ['e1', 'e2']
@@ -214,7 +217,8 @@ class Claim:
 
     @property
     def pair(self) -> frozenset[str] | None:
-        """The two entities whose link it is about, in either direction; None where it is about one alone."""
+        """The two entities that the claim links, in either direction; None if it is about one
+        entity alone."""
         return frozenset((self.entity_id, self.object_id)) if self.object_id else None
 
 
@@ -223,7 +227,7 @@ class Merge:
     """Why two names became one entity. `method` is "normalised", "lexical", "acronym", "spelling", "meaning" or
     "confirmed" (by a model).
 
-    `similarity` is in [0, 1]; 1.0 for the normalised string.
+    `similarity` is in [0, 1]. It is 1.0 if the normalised strings are equal.
     """
 
     id: str
@@ -238,9 +242,10 @@ class Merge:
 class Community:
     """Entities linked more to each other than to the rest of the graph.
 
-    `level` 0 is the broadest; what nothing links beyond one chunk is one community there for each document.
-    `chunk_ids` name the chunks that state its relationships, and its entities without one, in reading order. A
-    community that Leiden does not split has no children and is not repeated on deeper levels.
+    `level` 0 is the broadest. There, the entities of a document that nothing links beyond one chunk
+    form one community. `chunk_ids` name the chunks that state its relationships, and those of its
+    entities without a relationship, in reading order. A community that Leiden does not split has no
+    children, and deeper levels do not repeat it.
 
     >>> Community("m1", 0, None, (), ("e1", "e2"), ("r1",), ("c1",)).is_leaf
     True
@@ -259,7 +264,8 @@ class Community:
         return not self.child_ids
 
     def is_worth_a_summary(self, least: int) -> bool:
-        """Whether it has `least` entities and, if several, something that links some of them.
+        """Whether it has `least` entities and, if it has several, a relationship between some of
+        them.
 
         >>> Community("m1", 0, None, (), ("e1", "e2"), (), ("c1",)).is_worth_a_summary(2)
         False
@@ -304,10 +310,12 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A representative question: of a community (`source` "kraq") or of random chunks (`source` "random").
+    """A representative question about a community (`source` "kraq") or random chunks (`source`
+    "random").
 
-    `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for random questions.
-    `names` are the central entities of its community or its chunks, most central first.
+    `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for
+    random questions. `names` are the central entities of the community or the chunks, the most
+    central first.
 
     >>> Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1",), ("ada",), names=("Ada", "Charles")).with_names(8)
     'Who met Ada? Charles'
@@ -325,7 +333,7 @@ class Question:
     names: tuple[str, ...] = ()
 
     def with_names(self, count: int) -> str:
-        """The text, and those of the first `count` names that it leaves out."""
+        """The text, followed by those of the first `count` names that the text leaves out."""
         left_out = [name for name in self.names[:count] if name not in self.text]
         return f"{self.text} {', '.join(left_out)}" if left_out else self.text
 
@@ -337,9 +345,9 @@ class Question:
 class Hit:
     """A chunk that a retriever found. `score` grows with relevance; its scale is the retriever's own.
 
-    `query` is the text that found it: the user's question or an auxiliary one. `why` names the path in one word
-    ("dense", "bm25", "auxiliary", ...). In a prompt a hit is its passage, so a list of hits may be given to a
-    `dspy.Predict` as it is.
+    `query` is the text that found it: the user's question or an auxiliary one. `why` names the path
+    in one word ("dense", "bm25", "auxiliary", ...). A prompt shows a hit as its passage, so you can
+    pass a list of hits to a `dspy.Predict`.
 
     >>> Hit(Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4), 0.5, "Who wrote notes?")
     Hit(0.500, 'ada', 'Ada wrote notes.', 'dense')
@@ -369,7 +377,8 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class QuestionHit:
-    """A stored question near to another. `similarity` is the cosine of their embeddings, in [-1, 1].
+    """A stored question near another one. `similarity` is the cosine of their embeddings, in [-1,
+    1].
 
     >>> QuestionHit(Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1",), ("ada",)), 0.9)
     QuestionHit(0.900, 'Who met Ada?')
@@ -384,7 +393,7 @@ class QuestionHit:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question of a conversation, and the answer that it got; `answer` is "" where there was none.
+    """One question of a conversation, and its answer; `answer` is "" if it got none.
 
     >>> Turn("Who founded Maybach Music Group?", "Rick Ross.")
     Turn('Who founded Maybach Music Group?', 'Rick Ross.')
@@ -415,7 +424,8 @@ class QAPair:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSource:
-    """A document that a catalogue's answer rests on, and the hash of its text then; "" where that is not known."""
+    """A document that a prepared answer rests on, and the hash of its text at that time; "" if
+    unknown."""
 
     document_id: str
     content_hash: str = ""
@@ -423,7 +433,7 @@ class AnswerSource:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvidence:
-    """A passage that a program had before it when it failed to answer."""
+    """A passage that a program saw when it failed to answer."""
 
     chunk_id: str
     document_id: str
@@ -436,12 +446,13 @@ class AnswerEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """A question with its prepared answer. `number` is the entry's own for ever; `version` counts its changes from 1.
+    """A question with its prepared answer. `number` never changes; `version` counts changes from 1.
 
-    `status` is "approved" (served), "pending" (waits for an answer, or for approval of the one it has) or "stale" (a
-    source document has changed). `origin`: "person", "import", "failed", "answered", "kraq" or "synthetic". Of a
-    question that a program failed at, `given` is what it said, `evidence` what it saw, `asked` how often it failed, and
-    `failure` the class of the last failure (`programs.qa_search.program`).
+    `status` is "approved" (kraq gives the answer), "pending" (it waits for an answer, or for
+    approval of the one it has) or "stale" (a source document has changed). `origin` is "person",
+    "import", "failed", "answered", "kraq" or "synthetic". If a program failed at the question,
+    `given` is what it said, `evidence` what it saw, `asked` how often it failed, and `failure` the
+    class of the last failure (`programs.qa_search.program`).
     """
 
     number: int
@@ -461,11 +472,11 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A passage that answers a row of a test set: where it stands, and what it said when the row was made.
+    """A passage that answers a row of a test set: its place, and its text when kraq made the row.
 
-    `start` and `end` are characters of the document's text. `found_by` says how it is known: "source" (the question
-    was asked of it), "twin" (nearly the same text as a source), or the retrievers that brought a passage which says
-    the answer too.
+    `start` and `end` are characters of the document's text. `found_by` says how kraq knows it:
+    "source" (the question came from it), "twin" (its text is nearly that of a source), or the names
+    of the retrievers that found it, if it states the answer too.
 
     >>> GoldPassage("c1", "ada", 0, 16, "5f3a", ("source",)).found_by
     ('source',)
@@ -481,14 +492,15 @@ class GoldPassage:
 
 @dataclass(frozen=True, slots=True)
 class TestsetRow:
-    """A question that the corpus asks of a retrieval system, with what answers it.
+    """A question to measure a retrieval system with, and the evidence that answers it.
 
-    `type` is the kind of question ("fact", "bridge", "unanswerable", ...). Any of `answers` is right; `answer_items`
-    are those of a list. Without answers nothing in the corpus answers, given that the `hidden_documents` are hidden.
-    `nuggets` are statements that a good answer to a broad question makes. `overlap` is the share of the question's
-    words that its passages have; `solved_by` are the retrievers that found all of its documents when it was made.
-    `checks` are what it passed, and `status` is "new", "approved", "rejected" or "stale" (its passages have changed);
-    `kraq eval` asks neither of the last two.
+    `type` is the kind of question ("fact", "bridge", "unanswerable", ...). Any of `answers` is
+    right; `answer_items` are the items of a list. A row without answers has none in the corpus
+    while the `hidden_documents` are hidden. `nuggets` are statements that a good answer to a broad
+    question makes. `overlap` is the share of the question's words that its passages contain.
+    `solved_by` names the retrievers that found all of its documents when kraq made the row.
+    `checks` names the checks that it passed. `status` is "new", "approved", "rejected" or "stale"
+    (its passages have changed); `kraq eval` skips rejected and stale rows.
 
     >>> TestsetRow("t1", "Who met Ada?", "fact", ("Charles",), supporting_ids=("ada",)).is_answerable
     True
@@ -515,7 +527,7 @@ class TestsetRow:
 
     @property
     def is_answerable(self) -> bool:
-        """Whether the documents that are not hidden answer it."""
+        """Whether the documents, without the hidden ones, answer it."""
         return bool(self.supporting_ids)
 
     def __repr__(self) -> str:
@@ -524,9 +536,11 @@ class TestsetRow:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id.
+    """An item at which a stage failed. `item_id` is the record's id, or in the stage "load" a file
+    name.
 
-    `where` names the item for people, the file and passage or what a community is about, where a report was asked.
+    `where` names the item for people: the file and passage, or the topic of a community. Only
+    reports set it.
 
     >>> Failure("load", "notes.txt", "The file is empty.").attempts
     1
@@ -542,14 +556,14 @@ class Failure:
 Record: TypeAlias = (
     Document | Chunk | Extraction | Entity | Relationship | Claim | Merge | Community | Summary | Question | Failure
 )
-"""What an index keeps, each kind in a table of its own."""
+"""The kinds of records that an index keeps, each in its own table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What language models were asked: calls and tokens. Adds up with `+`; `-` is what came since.
+    """Calls to language models and their tokens. `+` adds up; `-` gives what came in between.
 
-    `cached_tokens` are those of the prompt tokens that a server says it had kept from calls before.
+    `cached_tokens` are the prompt tokens that a server reports as cached.
 
     >>> (Usage(1, 200, 30) + Usage(1, 100, 10)).prompt_tokens
     300
@@ -578,7 +592,7 @@ class Usage:
 
 
 def usage_by_stage(ledger: Mapping[tuple[str, str], Usage]) -> dict[str, Usage]:
-    """Return what all models together took, from what each took, by (stage, model)."""
+    """Add up the usage of all models for each stage, from the usage by (stage, model)."""
     by_stage: dict[str, Usage] = {}
     for (stage, _), usage in ledger.items():
         by_stage[stage] = by_stage.get(stage, Usage()) + usage

@@ -1,7 +1,7 @@
 """Declares the settings: frozen, read once from `kraq.toml` and overridden from the command line.
 
-Every section of the file is one class here; unknown sections and keys are refused by name. The text under a field
-describes it in docs/reference/settings.md. Example:
+Every section of the file is one class here; kraq rejects unknown sections and keys by name. The
+text under a field describes it in docs/reference/settings.md. Example:
 
     [chunks]
     tokens = 300
@@ -39,29 +39,31 @@ ENCODER_PRECISIONS = ("auto", "int8", "int4", "fp32", "bf16")
 
 @dataclass(frozen=True)
 class CorpusSettings(Checked):
-    """Which columns of a table (csv, tsv, json, jsonl, parquet) hold what; every other column is metadata."""
+    """Names of the columns of a table (csv, tsv, json, jsonl, parquet). Every other column is
+    metadata."""
 
     section = "corpus"
 
     text_column: str = "text"
-    """The text of a document."""
+    """Column with the text of a document."""
     title_column: str = "title"
-    """Its title."""
+    """Column with its title."""
     id_column: str = "id"
-    """What it is called."""
+    """Column with its id."""
     acl_column: str = ""
-    """Who may read it: labels with commas between, or a list. In Markdown, a name in the front matter. Unset, "acl"
-    where there is one. Once one document has labels, the index answers nobody without a scope."""
+    """Column with the labels of who may read it: separated by commas, or a list. In Markdown, a
+    name in the front matter. Unset, "acl" if there is one. Once one document has labels, the
+    index answers only questions with a scope."""
     encoding: str = ""
-    """That of files which are not UTF-8 and have no byte-order mark, as "cp1252" or "cp932". Without it such files are
-    refused, but for web pages, which say it themselves."""
+    """Encoding of files that are not UTF-8 and have no byte-order mark, such as "cp1252" or
+    "cp932". If it is unset, kraq rejects such files, except web pages that name their encoding."""
     max_bytes: Positive = 50_000_000
-    """Most bytes of a file that is one document, of a line of jsonl, and of a text."""
+    """Maximum bytes of a file that is one document, of a line of jsonl, and of a text."""
     max_unpacked: Positive = 200
-    """Most times its size that a compressed file may hold."""
+    """Maximum ratio of a compressed file's content to its size."""
     boilerplate: Annotated[str, OneOf(("drop", "keep"))] = "drop"
-    """Whether menus, lists of links, notices and where links lead are left out of web pages, in HTML or Markdown; `kraq
-    status` counts the lines, and `left_out` of a document has them."""
+    """"drop" leaves menus, lists of links, notices and link targets out of web pages (HTML or
+    Markdown). `kraq status` counts the lines, and `left_out` of a document has them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,14 +78,14 @@ class CorpusSettings(Checked):
 
 @dataclass(frozen=True)
 class ChunkSettings(Checked):
-    """How documents are cut. Source of the defaults: KRAQ paper, section 2."""
+    """How kraq cuts documents into chunks. The defaults are from the KRAQ paper, section 2."""
 
     section = "chunks"
 
     tokens: Positive = 300
-    """Most tokens of a chunk (cl100k_base)."""
+    """Maximum tokens of a chunk (cl100k_base)."""
     overlap: int = 50
-    """Tokens that a chunk repeats from the one before; fewer than `tokens`."""
+    """Tokens that a chunk repeats from the previous one; fewer than `tokens`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,7 +95,8 @@ class ChunkSettings(Checked):
 
 @dataclass(frozen=True)
 class RedactSettings(Checked):
-    """What is struck out of documents before anything else sees them: an index made so does not hold it."""
+    """What kraq strikes out of documents before it indexes them, so that the index does not hold
+    it."""
 
     section = "redact"
 
@@ -107,47 +110,54 @@ class RedactSettings(Checked):
 
 @dataclass(frozen=True)
 class ExtractSettings(Checked):
-    """How entities and relationships are read from chunks."""
+    """How kraq extracts entities and relationships from chunks."""
 
     section = "extract"
 
     preset: Annotated[str, OneOf(("auto", "full", "small"))] = "auto"
-    """What a model is asked for: names, links, claims and their descriptions ("full"), or names and links alone, which
-    the passage's own sentences then describe ("small"). "auto" takes "small" where the extractor's name says that it
-    has less than two billion parameters."""
+    """What kraq asks a model for. "full": names, links, claims and their descriptions. "small":
+    names and links alone, described by the passage's own sentences. "auto": "small" if the
+    extractor's name says that it has less than two billion parameters, otherwise "full"."""
     gleanings: Count = 1
     """Self-reflection rounds after the first extraction; 0 switches them off."""
     grounded_names: bool = True
-    """Drop what is about names that the passage does not have: small models invent some."""
+    """Drop names that the passage does not contain, and what is said about them: small models
+    invent some."""
     types: str = ""
-    """The types of entities that are extracted, as "person, protein"; any where it is empty."""
+    """The types of entities to extract, such as "person, protein"; empty means any."""
     persona: str = ""
-    """Who reads the passages, as "A geneticist who works with yeast."; `kraq domain` proposes both."""
+    """Who reads the passages, such as "A geneticist who works with yeast."; `kraq domain`
+    proposes both."""
 
 
 @dataclass(frozen=True)
 class ResolveSettings(Checked):
-    """Which names are one entity."""
+    """Which names kraq takes for one entity."""
 
     section = "resolve"
 
     alike: Annotated[str, OneOf(("none", "spelling", "meaning"))] = "none"
-    """Which similar names may be one: none, those alike by "spelling", or by "meaning" too, with the sentence encoder.
-    What differs in accents, hyphens, spaces or word order alone is merged anyway."""
+    """Which similar names may be one entity: "none", those alike in "spelling", or also those
+    alike in "meaning", by the sentence encoder. kraq always merges names that differ only in
+    accents, hyphens, spaces or word order."""
     similarity: Share = 0.92
-    """Least similarity of such names, in [0, 1]: of their spellings, or the cosine of their embeddings."""
+    """Minimum similarity of such names, in [0, 1]: of their spellings, or the cosine of their
+    embeddings."""
     confirm: bool = True
-    """Ask the model about each such pair; the embedded one is not asked, and merges none. Without it, all are merged
-    but single words and names of people, where one wrong merge is worse than ten missed."""
+    """Ask the model about each such pair (the embedded model merges none). If false, kraq merges
+    all of them except single words and names of people, for which one wrong merge is worse than
+    ten missed."""
     acronyms: bool = True
-    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"), and
-    whether "Mr. Holmes" is the only person of the corpus with that last name. The embedded one is not asked. What a
-    text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
+    """Ask the model whether an acronym and a name that it fits are one entity ("UBA",
+    "Universidad de Buenos Aires"), and whether "Mr. Holmes" is the only person of the corpus
+    with that last name (the embedded model merges none). If a text introduces the acronym,
+    "Universidad de Buenos Aires (UBA)", kraq merges the two without asking."""
     description_tokens: Positive = 300
-    """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
-    joined as they are."""
+    """The model merges the descriptions of an entity once they exceed this many tokens together;
+    kraq joins shorter ones as they are."""
     relationships: bool = False
-    """Merge those of one relationship so too, as GraphRAG does; without it, they are joined whatever their length."""
+    """Merge the descriptions of a relationship in the same way, as GraphRAG does. If false, kraq
+    joins them whatever their length."""
 
 
 OF_CDLIB = ("greedy_modularity", "walktrap")
@@ -155,7 +165,7 @@ OF_CDLIB = ("greedy_modularity", "walktrap")
 
 @dataclass(frozen=True)
 class CommunitySettings(Checked):
-    """How communities are found, level by level."""
+    """How kraq finds communities, level by level."""
 
     section = "communities"
 
@@ -163,16 +173,17 @@ class CommunitySettings(Checked):
     """"leiden" (the papers'), another one of igraph, or one of cdlib (extra "communities"):
     "greedy_modularity", "walktrap"."""
     max_size: Positive = 10
-    """A community of more entities is split. A wish: one in which no parts are found stays whole."""
+    """kraq splits communities with more entities than this, unless the algorithm finds no parts
+    in one."""
     max_depth: Positive = 6
-    """Most levels; level 0 is the broadest."""
+    """Maximum number of levels; level 0 is the broadest."""
     by_document: bool = True
-    """Whether communities of level 0 whose entities all stand in one chunk are put together, one for each document; the
-    papers' are not."""
+    """Join the communities of level 0 whose entities are all in one chunk into one community for
+    each document (the papers do not)."""
     resolution: NotNegative = 1.0
-    """Of "leiden": higher values make more and smaller communities."""
+    """Resolution of "leiden": higher values make more and smaller communities."""
     seed: int = 0
-    """Fixes chance: the same graph gives the same communities."""
+    """Random seed: the same graph gives the same communities."""
 
 
 THRIFTY_TOKENS, DEFAULT_CONTEXT = 600, 8192
@@ -185,13 +196,13 @@ class SummarySettings(Checked):
     section = "summaries"
 
     context: Annotated[str, OneOf(("thrifty", "model"))] = "thrifty"
-    """How much of a community the model sees: 600 tokens ("thrifty"), or three quarters of what the role summarizer's
-    `context` says, 8192 where it is unset ("model": as in the thesis, 3.1.4)."""
+    """How much of a community the model sees. "thrifty": 600 tokens. "model": three quarters of
+    the `context` of the role summarizer, which is 8192 if unset (thesis, 3.1.4)."""
     input_tokens: Positive | None = None
-    """Most tokens that the model sees of one community. Unset, as `context` says."""
+    """Maximum tokens that the model sees of one community. Unset, `context` decides."""
     min_entities: Positive = 2
-    """A community with fewer entities, or of several that nothing links, gets neither summary nor question; it stays in
-    the partition."""
+    """Minimum entities of a community with a summary and a question. Several entities that
+    nothing links get neither. Such communities stay in the partition."""
 
 
 @dataclass(frozen=True)
@@ -201,26 +212,29 @@ class QuestionSettings(Checked):
     section = "questions"
 
     asked_by: Annotated[str, OneOf(("auto", "model", "templates", "mixed"))] = "auto"
-    """Who asks. "model": the generator about every summary, a template only where its second call gave nothing usable.
-    "templates": no model. "mixed": a template where it knows what to ask, the generator elsewhere. "auto": "model"
-    where a generator is named, otherwise "mixed"."""
+    """Who writes the questions. "model": the generator, for every summary; a template replaces
+    it if its second reply is not usable. "templates": no model. "mixed": a template if it knows
+    what to ask, otherwise the generator. "auto": "model" if you name a generator, otherwise
+    "mixed"."""
     broadest: Positive | None = None
-    """So many communities the generator is asked about, the broadest; of the others a template asks. Unset, all."""
+    """Number of communities, broadest first, for which the generator writes questions; a
+    template does it for the others. Unset, all."""
     candidates: Positive | None = None
-    """Most questions that the generator is asked for about a summary, of which the one is kept that a single sentence
-    tells most plainly. Unset, 1; with `asked_by = "mixed"`, 3 where it has an adapter and its name says that it has
-    less than two billion parameters."""
+    """Maximum questions that the generator writes for a summary. kraq keeps the one that a
+    single sentence answers most plainly. Unset, 1; with `asked_by = "mixed"`, 3 if the generator
+    has an adapter and its name says that it has less than two billion parameters."""
     duplicate_similarity: Share = 0.95
-    """Questions whose embeddings have at least this cosine are marked as duplicates."""
+    """Minimum cosine of two questions' embeddings at which kraq marks one as a duplicate."""
     fallback: bool = True
-    """Whether a template asks where the model's question does not stand alone. False keeps what the model wrote, as the
-    Random baseline does; comparisons of sources of questions are made so."""
+    """Use a template's question if the model's does not stand alone. False keeps what the model
+    wrote, as the Random baseline and comparisons of question sources do."""
     names: Count = 8
-    """Central entities of a community that are kept with its question, for `combined` with the option `names`."""
+    """Number of central entities of a community to keep with its question, for `combined` with
+    the option `names`."""
     random_least: Positive = 2
-    """Fewest chunks that a question of the Random baseline is asked about (the thesis draws 3 to 7)."""
+    """Minimum chunks for a question of the Random baseline (the thesis draws 3 to 7)."""
     random_most: Positive = 7
-    """Most of them."""
+    """Maximum chunks for such a question."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -232,18 +246,20 @@ class QuestionSettings(Checked):
 
 @dataclass(frozen=True)
 class RefusalSettings(Checked):
-    """What is said to a question that the documents do not answer, by `kraq ask`, `chat`, `serve`, `explore` and `mcp`;
-    a program in Python answers whatever is asked, and so do `kraq eval` and the papers' tables."""
+    """What `kraq ask`, `chat`, `serve`, `explore` and `mcp` do with questions that the documents
+    do not answer. Programs in Python, `kraq eval` and the papers' tables answer every question."""
 
     section = "refusals"
 
     refuse: bool = True
-    """Whether such a question is refused. An index that an earlier version made has no floor and refuses nothing until
-    `kraq update` or `kraq upgrade` measured one."""
+    """Refuse such questions. An index that an earlier version made has no floor and refuses
+    nothing until `kraq update` or `kraq upgrade` has measured one."""
     floor: Share | None = None
-    """The score below which a question is not answered, in [0, 1]. Unset, the one that was measured for this index."""
+    """The score below which kraq refuses a question, in [0, 1]. Unset, the one that kraq
+    measured for this index."""
     offers: Count = 3
-    """Questions that are offered in place of an answer, the nearest ones that the documents do answer."""
+    """Number of questions to offer in place of an answer: the nearest ones that the documents do
+    answer."""
 
 
 @dataclass(frozen=True)
@@ -257,30 +273,33 @@ class EncoderSettings(Checked):
     name ("bge-small", "bge-base", "e5-small", "arctic-s", "arctic-m", "gte-small"), a sentence-transformers name or
     path, or, with `api_base`, a model that an OpenAI-compatible endpoint serves."""
     api_base: str | None = None
-    """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
+    """Where the encoder is served, such as http://localhost:8000/v1; unset, it runs in this
+    process."""
     api_key_env: str | None = None
-    """The environment variable that holds the key. Unset, that of the provider at `api_base`, if it is a known one."""
+    """The environment variable that holds the key. Unset, the usual one of the provider at
+    `api_base`, if kraq knows it."""
     query_prefix: str = ""
-    """Put before a question, for encoders that were trained so."""
+    """Text before each question, for encoders that were trained with it."""
     passage_prefix: str = ""
-    """Put before a passage."""
+    """Text before each passage."""
     batch_size: Positive = 64
-    """Texts that are encoded at once."""
+    """Number of texts to encode at once."""
     reply_s: NotNegative = 300.0
-    """Seconds before a reply of an endpoint is given up as a whole, however it comes."""
+    """Maximum seconds for a whole reply of an endpoint, however slowly it arrives."""
     reply_mb: Positive = 256
-    """Most megabytes of an endpoint's reply, unpacked."""
+    """Maximum megabytes of an endpoint's reply, unpacked."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     precision: Annotated[str, OneOf(ENCODER_PRECISIONS)] = "auto"
-    """The number format. "int8" of minilm and "int4" of multilingual-e5-small are packaged weights, which need no
-    torch. "fp32" and "bf16" run in torch (extra `transformers`); on processors that have "bf16" it is the fastest.
-    "auto" takes the packaged weights of those two, and embeds 256 passages of minilm or more in "bf16" if torch and the
-    processor have it; for other encoders it is "bf16" if the processor has it, else "fp32". An index keeps the one that
-    it was made with."""
+    """The number format. "int8" of minilm and "int4" of multilingual-e5-small are packaged
+    weights, which need no torch. "fp32" and "bf16" run in torch (extra `transformers`); "bf16"
+    is the fastest if the processor has it. "auto" takes the packaged weights for those two
+    encoders, and embeds 256 passages or more of minilm in "bf16" if torch and the processor have
+    it. For other encoders, "auto" is "bf16" if the processor has it, otherwise "fp32". An index
+    keeps the precision that made it."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
-    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. Packaged weights run on the
-    processor; "cuda" and "mps" take torch. An endpoint's is its own."""
+    """The device: "cpu", "cuda", "mps", or "auto", the best one present. Packaged weights run on
+    the processor; "cuda" and "mps" need torch. An endpoint ignores it."""
 
 
 @dataclass(frozen=True)
@@ -290,22 +309,25 @@ class InstructedSettings(Checked):
     section = "instructed"
 
     kind: Annotated[str, OneOf(("pair", "inbedder", "sentences"))] = "pair"
-    """"pair" (question and passage read as one text), "inbedder" (the papers'), or the variant "sentences" (a passage's
-    sentence vectors, weighted by the question: `efficient` then looks no stored question up)."""
+    """"pair" (question and passage as one text), "inbedder" (the papers'), or the variant
+    "sentences" (the vectors of a passage's sentences, weighted by the question; `efficient` then
+    needs no stored question)."""
     name: str = "minilm"
     """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
     sharpness: NotNegative = 10.0
-    """Of "sentences": 0 weighs all alike, a large number takes the sentence nearest to the question alone."""
+    """Weighting of "sentences": 0 weighs all alike; a large number takes only the sentence
+    nearest to the question."""
     max_tokens: Positive | None = None
-    """Most tokens of question and passage together, but for "sentences"; unset, the kind's own limit."""
+    """Maximum tokens of question and passage together, except for "sentences"; unset, the kind's
+    own limit."""
     batch_size: Positive = 32
-    """Passages that are encoded at once."""
+    """Number of passages to encode at once."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     dtype: Annotated[str, OneOf(("float32", "bfloat16"))] = "float32"
     """The number format of the weights."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
-    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there."""
+    """The device: "cpu", "cuda", "mps", or "auto", the best one present."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -315,12 +337,14 @@ class InstructedSettings(Checked):
 
 @dataclass(frozen=True)
 class AskSettings(Checked):
-    """What answers where a command names nothing else; `kraq select` measures it and writes this section."""
+    """What answers if a command names nothing else. `kraq select` measures it and writes this
+    section."""
 
     section = "ask"
 
     retriever: str = ""
-    """The retriever of an index, by its name. Empty, it is `adaptive`, or `dense` for an index without a graph."""
+    """The name of an index's retriever. Empty means `adaptive`, or `dense` for an index without
+    a graph."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -338,67 +362,77 @@ class K2RAGSettings(Checked):
 
     summariser: str = ""
     """A sequence-to-sequence model for transformers: a folder or a hub name (the paper's is
-    "pszemraj/led-base-book-summary"). Empty leaves it to the language model of the role "summarizer"."""
+    "pszemraj/led-base-book-summary"). If it is empty, the language model of the role
+    "summarizer" writes the summaries."""
     share: Share = 0.11
-    """A summary has about this share of its document's tokens."""
+    """Length of a summary, as a share of its document's tokens."""
     least_tokens: Positive = 60
-    """A summary has at least so many tokens."""
+    """Minimum tokens of a summary."""
 
 
 EMBEDDED = "embedded"
-"""The packaged model, which is no language model: its log-probabilities are invented (`lms.engines.rule_based`)."""
+"""The packaged model, which is not a language model: it makes its log-probabilities up
+(`lms.engines.rule_based`)."""
 BROUGHT_MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
-"""What `kraq lm get` brings, compared with the sums that its makers published: "gguf/smollm2-135m" and so on."""
+"""The models that `kraq lm get` downloads and checks against their makers' checksums, used as
+"gguf/smollm2-135m" and so on."""
 
 KNOWN_ENCODERS = (
     "minilm", "bge-small", "bge-base", "e5-small", "multilingual-e5-small", "arctic-s", "arctic-m", "gte-small",
 )  # fmt: skip
-"""Encoders with a short name: the packaged one, and those whose makers' weights are taken from the hub."""
+"""Encoders with a short name: the packaged one, and those with weights on the hub."""
 
 QUESTIONS_BASE = "gguf/smollm2-135m"
-"""The model that asks questions with the packaged adapter, also where none is named."""
+"""The model that writes questions with the packaged adapter, even if you name none."""
 
 
 @dataclass(frozen=True)
 class RoleSettings(Checked):
-    """A language model. Unset fields are left to the server."""
+    """A language model. For unset fields, the server decides."""
 
     model: str = EMBEDDED
     """The packaged "embedded", "gguf/FILE" (llama.cpp in this process), or a DSPy model string such as
     "hosted_vllm/NAME" or "openai/NAME"."""
     api_base: str | None = None
-    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (with commas
-    between) the least busy one is asked, and one that does not answer rests."""
+    """Where the model is served, such as http://localhost:8000/v1. You can name several servers
+    of the same model, separated by commas: kraq calls the least busy one, and pauses one that
+    does not answer."""
     api_key_env: str | None = None
     """The environment variable that holds the key."""
     temperature: float | None = None
-    """Sampling temperature. Without one, a model in this process writes its likeliest words, and a server decides."""
+    """Sampling temperature. Unset, a model in this process writes its likeliest words, and a
+    server decides for itself."""
     max_tokens: int | None = None
-    """Most tokens of a reply. Raise it, and the next run asks again for the replies that were cut off."""
+    """Maximum tokens of a reply. If you raise it, the next run repeats the calls whose replies
+    were cut off."""
     timeout_s: float = 120.0
-    """Seconds before a call of a server is given up; a model in this process is waited for."""
+    """Seconds after which kraq abandons a call to a server. It waits for a model in this process
+    without limit."""
     reply_s: NotNegative = 600.0
-    """Seconds before a reply of a server is given up as a whole, however it comes."""
+    """Maximum seconds for a whole reply of a server, however slowly it arrives."""
     reply_mb: Positive = 16
-    """Most megabytes of a server's reply, unpacked."""
+    """Maximum megabytes of a server's reply, unpacked."""
     retries: int = 3
-    """Times that a call is tried again."""
+    """Number of retries of a call."""
     prompt_price: NotNegative | None = None
-    """Money for a million tokens of a prompt, in a currency of your own: `kraq estimate` and `--max-cost` use it."""
+    """Price of a million prompt tokens, in any currency: `kraq estimate` and `--max-cost` use
+    it."""
     completion_price: NotNegative | None = None
-    """The same for a million tokens of a reply."""
+    """Price of a million reply tokens."""
     adapter: str | None = None
     """A LoRA adapter's folder for a "transformers/...", "gguf/..." or "hosted_vllm/..." model, its GGUF file, or the
     packaged "kraq-questions" for "gguf/smollm2-135m" as generator."""
     structured: Annotated[str, OneOf(("auto", "json_schema", "none"))] = "auto"
     """Whether the server holds typed replies to a JSON schema: "json_schema", "none", or "auto", which finds out."""
     threads: Positive | None = None
-    """Threads of a "gguf/..." model. Unset, as many as there are free cores when it is loaded."""
+    """Threads of a "gguf/..." model. Unset, the number of free cores when kraq loads it."""
     context: Positive | None = None
-    """Most tokens that a "gguf/..." model reads and writes for one request; unset, 8192 or what it was trained on. Of a
-    server's model, how much `[summaries] context = "model"` may count on."""
+    """Maximum tokens that a "gguf/..." model reads and writes for one request; unset, 8192 or
+    what it was trained on. For a server's model, the size that `[summaries] context = "model"`
+    assumes."""
     slots: Positive | None = None
-    """Requests that a "gguf/..." model works on together. Unset, 4. Each takes memory for its own context."""
+    """Number of requests that a "gguf/..." model works on together. Unset, 4. Each takes memory
+    for its own context."""
     precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
     """The number format of a "transformers/..." model: "bf16" takes half the memory and reads prompts about three times
     as fast on processors that have it; "auto" chooses it on those, and on a GPU."""
@@ -411,18 +445,18 @@ class RoleSettings(Checked):
 
 @dataclass(frozen=True)
 class RunSettings(Checked):
-    """Where and how many at a time models are asked."""
+    """Where model calls run, and how many at a time."""
 
     section = "run"
 
     concurrency: Positive = 32
     """Model calls in flight at once."""
     runner: Annotated[str, OneOf(("local", "ray"))] = "local"
-    """Where the work is done: in this process ("local") or on a cluster ("ray")."""
+    """Where the work runs: in this process ("local") or on a cluster ("ray")."""
     ray_address: str | None = None
-    """The cluster: "auto" (the one that this machine belongs to), HOST:PORT, or "local" (one of its own). Unset, it is
-    the address in RAY_ADDRESS if there is one, else "local". Ray Data does not work through Ray Client (ray://): run on
-    a machine of the cluster."""
+    """The cluster: "auto" (the one that this machine belongs to), HOST:PORT, or "local" (kraq
+    starts one). Unset, the address in RAY_ADDRESS, otherwise "local". Ray Data does not work
+    through Ray Client (ray://): run on a machine of the cluster."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -433,19 +467,19 @@ class RunSettings(Checked):
 
 @dataclass(frozen=True)
 class StoreSettings(Checked):
-    """Where vectors lie."""
+    """Where kraq keeps vectors."""
 
     section = "store"
 
     url: str | None = None
-    """The address of a Qdrant server; unset, vectors lie in the index folder."""
+    """The address of a Qdrant server; unset, kraq keeps vectors in the index folder."""
     api_key_env: str | None = None
     """The environment variable that holds the server's key. Unset, QDRANT_API_KEY."""
 
 
 @dataclass(frozen=True)
 class Settings(Checked):
-    """What `kraq.toml` may say. A role that is not there falls back to [roles.default].
+    """The content of `kraq.toml`. A missing role falls back to [roles.default].
 
     >>> Settings(chunks=ChunkSettings(tokens=200)).chunks.overlap
     50
@@ -474,7 +508,7 @@ class Settings(Checked):
 
     @property
     def community_tokens(self) -> int:
-        """Most tokens of a community that its summary is written from."""
+        """Maximum tokens of a community that the summarizer sees."""
         if self.summaries.input_tokens is not None:
             return self.summaries.input_tokens
         whole = self.role("summarizer").context or DEFAULT_CONTEXT
@@ -484,7 +518,7 @@ class Settings(Checked):
         return dataclasses.asdict(self)
 
     def to_toml(self) -> str:
-        """What a kraq.toml has to say to give these settings: whatever differs from the defaults.
+        """The kraq.toml that gives these settings: whatever differs from the defaults.
 
         >>> print(Settings(chunks=ChunkSettings(tokens=200)).to_toml())
         [chunks]
@@ -505,23 +539,26 @@ class Settings(Checked):
 
 
 def _toml(value: str | float | bool) -> str:
-    """A value of a setting as TOML has it; its basic strings are JSON's but for one character."""
+    """Write a value as TOML does; its basic strings are JSON's except for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "thrifty": {"extract": {"gleanings": 0}, "summaries": {"input_tokens": 400, "min_entities": 4}}
 }
-"""What `preset = "..."`, before the first section of a file, says in the place of the defaults. "thrifty": an index for
-six times the corpus's tokens in prompts instead of nine and a half (docs/results/indexing.md)."""
+"""The values that `preset = "..."`, before the first section of a file, puts in the place of the
+defaults. "thrifty": an index for six times the corpus's tokens in prompts instead of nine and a
+half (docs/results/indexing.md)."""
 
 
 def read_settings(path: Path | None = None) -> Settings:
-    """Settings from a TOML file; the defaults without one. What the file says goes before its preset.
+    """Read settings from a TOML file; return the defaults without one. The file's values win over
+    its preset.
 
         settings = read_settings(Path("kraq.toml"))
 
-    Raises ConfigError for a file that is absent or not TOML, an unknown key, or a value of the wrong type or range.
+    Raises ConfigError if the file is missing or not TOML, or has an unknown key or a value of the
+    wrong type or range.
     """
     if path is None:
         return Settings()
@@ -543,7 +580,7 @@ def read_settings(path: Path | None = None) -> Settings:
 
 
 def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Settings:
-    """The inverse of `Settings.to_dict`; keys that are left out keep their defaults. Raises ConfigError."""
+    """Invert `Settings.to_dict`; missing keys keep their defaults. Raises ConfigError."""
     sections = options_of(Settings)
     try:
         for name in tables.keys() - sections.keys():

@@ -57,7 +57,7 @@ class RetrieverSpec(Generic[Options]):
     """A retriever, declared once. `make(space, options)` makes it from an opened index, a `Space`.
 
     `argument` names the option that may follow the name after a colon: "cross-encoder:MODEL". `role` is whose model its
-    steps ask, where it has any. `prepared` names what `kraq precompute` makes for it. `needs_graph` says that it walks
+    steps ask, if it has any. `prepared` names what `kraq precompute` makes for it. `needs_graph` says that it walks
     the graph, or the questions and reports made from it: `kraq select` tries it last.
 
     >>> RetrieverSpec("dense", "Passages with the nearest embeddings.", make_dense, "DenseRetriever")  # doctest: +SKIP
@@ -93,7 +93,7 @@ class ProgramSpec(Generic[Options, Part]):
     - `keys` are what its prediction has besides `answer`, `hits` and `timings`; `seconds` reads its timings.
     - `notes` say in lines what a prediction rests on, besides its answer and its passages; without them, the `keys` are
       shown.
-    - `measured` are options that hold where it is tried and not used. `paper_retriever` is what the papers used: the
+    - `measured` are options that hold if it is tried and not used. `paper_retriever` is what the papers used: the
       tables keep it, while people get the best one that the index allows.
 
     >>> ProgramSpec("quoting", "Answers with a quotation.", make, "QuotingRAG", QuotingOptions)  # doctest: +SKIP

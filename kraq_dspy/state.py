@@ -294,7 +294,7 @@ def _learned(name: str, predictor: dspy.Predict, saved: SavedPredictor, source: 
 
 
 def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Say in words what differs; "" where the signature is the same, the order of its fields too,
+    """Say in words what differs; "" if the signature is the same, the order of its fields too,
     which matters to a model."""
     changes = []
     for side in ("inputs", "outputs"):

@@ -287,7 +287,7 @@ def check_scope(
     with the models of `space`; choose such as lead near the secrets without naming them. Looked at are answers, hits,
     notes and all else of a prediction, the text of errors, prompts, starters, every record of the view and its files.
 
-    Raises BrokenContractError, which says where a secret came out. Raises ValueError where no secret stands in what the
+    Raises BrokenContractError, which says where a secret came out. Raises ValueError if no secret stands in what the
     owner may read: then the check would show nothing.
     """
     watcher = _PromptWatcher()

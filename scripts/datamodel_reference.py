@@ -22,7 +22,7 @@ HEAD = """# Data model
 
 <!-- Written by scripts/datamodel_reference.py from kraq_dspy/records.py and the programs: change it there. -->
 
-What crosses a file boundary is a frozen dataclass. `kraq_dspy/records.py` holds them all, in the order in which the
+Every record is a frozen dataclass. `kraq_dspy/records.py` defines them all, in the order in which the
 pipeline makes them:
 
 Document → Chunk → Extraction → Entity, Relationship, Claim → Community → Summary → Question → Hit.
@@ -50,7 +50,7 @@ def page() -> str:
     parts += [
         f"\n### In a prediction of {name}\n\n{wrapped(told_of_prediction(class_named(name)))}\n" for name in classes
     ]
-    parts += ["\n### What else is in predictions\n"]
+    parts += ["\n### Types in predictions\n"]
     parts += [section(class_named(name), level=4) for name in IN_PREDICTIONS]
     return "".join(parts)
 
@@ -94,7 +94,7 @@ def prediction_row(spec: ProgramSpec) -> str:
     anchor = f"#in-a-prediction-of-{spec.class_name.lower()}"
     keys = ", ".join(f"`{key}`" for key in spec.keys)
     if spec.takes == "program":
-        keys += "; and those of the program behind it, where that answered"
+        keys += "; and those of the program behind it, if that answered"
     return f"| `{spec.name}` | [`{spec.class_name}`]({anchor}) | {keys} |"
 
 

@@ -15,8 +15,8 @@ BEGINNING = """# Settings
 
 <!-- Written by scripts/settings_reference.py from kraq_dspy/settings.py: change it there. -->
 
-`kraq.toml` of the current folder, or the file after `--config`, is read once. Every section and key may be left out;
-unknown ones are refused by name. Options of the command line go before the file.
+kraq reads `kraq.toml` of the current folder, or the file after `--config`, once. You may leave out any section and key;
+kraq rejects unknown ones by name. Options of the command line win over the file.
 
 `preset = "thrifty"`, before the first section, takes the place of some defaults: an index for six times the corpus's
 tokens in prompts instead of nine and a half ([what it costs](../results/indexing.md#the-price)).
@@ -32,7 +32,7 @@ def page() -> str:
         title = f"[{name}]" if name != "roles" else "[roles.NAME]"
         about = inspect.cleandoc(kind.__doc__ or "")
         if name == "roles":
-            about += f" NAME is one of {roles}; a role that is not there falls back to `[roles.default]`."
+            about += f" NAME is one of {roles}; a missing role falls back to `[roles.default]`."
         parts.append(f"\n## {title}\n\n{textwrap.fill(about, 120)}\n\n{table(kind)}")
     return "".join(parts)
 

@@ -53,7 +53,7 @@ def blocking(body: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Resu
 
 
 def run(body: Coroutine[Any, Any, Result]) -> Result:
-    """Return what the coroutine returns, worked out in this thread. Raises RuntimeError where it
+    """Return what the coroutine returns, worked out in this thread. Raises RuntimeError if it
     needs an event loop."""
     try:
         question = body.send(None)
@@ -101,7 +101,7 @@ async def call(work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 async def result_of(answer: Any) -> Any:
-    """The answer of a client, waited for where it is one for event loops."""
+    """The answer of a client, waited for if it is one for event loops."""
     return await answer if inspect.isawaitable(answer) else answer
 
 

@@ -51,7 +51,7 @@ _audience: ContextVar[tuple[Any, EventLoopToken | None] | None] = ContextVar("kr
 
 
 async def announce(stage: str) -> None:
-    """Send `stage` as a `StatusMessage`; nothing where nobody streams the program.
+    """Send `stage` as a `StatusMessage`; nothing if nobody streams the program.
 
     A program announces its first stage before it does anything else, so that its threads know where to send theirs.
     """
@@ -80,7 +80,7 @@ class AnswerListener(StreamListener):  # type: ignore[misc]
 
 
 def answer_listeners(program: dspy.Module) -> list[StreamListener]:
-    """One for the step that writes the program's `answer`; none where that is chosen among drafts.
+    """One for the step that writes the program's `answer`; none if that is chosen among drafts.
 
     For `dspy.streamify`. Like any listener it serves one stream at a time, and one after the other.
     """

@@ -102,7 +102,7 @@ def whole_text(text: str) -> str:
 
 
 def default_progress() -> "Progress":
-    """Bars in a notebook, nothing elsewhere: a library prints only where it is asked to."""
+    """Bars in a notebook, nothing elsewhere: a library prints only if it is asked to."""
     from kraq_dspy.ports import SilentProgress  # with numpy, for which `import kraq_dspy` need not wait
 
     ipython = sys.modules.get("IPython")  # where it is not imported, no notebook runs

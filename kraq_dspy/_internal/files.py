@@ -57,7 +57,7 @@ def append_line(path: Path, line: str) -> None:
     """The line is on the disk when this returns; a process that is killed meanwhile leaves all of it or nothing. A disk
     that fills up may leave a part of it, which `drop_torn_line` cuts off.
 
-    The file and its folder are made where they are missing. Raises OSError.
+    The file and its folder are made if they are missing. Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab", buffering=0) as file:
@@ -111,7 +111,7 @@ def _opened_text(path: Path) -> IO[str]:
 def try_lock(file: int, *, shared: bool = False) -> bool | None:
     """Lock an open file for this descriptor alone, or together with others that share it, until it is closed.
 
-    False where another one has it, None where the file system knows no locks. The system releases the lock when the
+    False if another one has it, None if the file system knows no locks. The system releases the lock when the
     process ends, however it ends. A second descriptor of the same process is refused too. Windows knows no shared lock.
     """
     try:

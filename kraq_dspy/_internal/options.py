@@ -85,7 +85,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """This is `takes`, with "or none" where nothing may be given."""
+        """This is `takes`, with "or none" if nothing may be given."""
         return f"{self.takes}, or none" if NoneType in self.kinds else self.takes
 
     def is_default(self, value: Any) -> bool:
@@ -93,7 +93,7 @@ class Option:
         return type(value) is type(self.default) and bool(value == self.default)
 
     def checked(self, value: Any) -> Any:
-        """The value, a whole number as a number where that is asked for. Raises ValueError for one that does not fit;
+        """The value, a whole number as a number if that is asked for. Raises ValueError for one that does not fit;
         a text is no number here."""
         if dataclasses.is_dataclass(value) and type(value) in self.kinds:
             return value  # checked when it was made

@@ -38,7 +38,7 @@ def export_dataset(
     ...     export_dataset(index, Path("set.jsonl"), unanswered=True).rows == len(list(index.questions(source="kraq")))
     True
 
-    Raises IndexStateError where no line is left.
+    Raises IndexStateError if no line is left.
     """
     left_out: Counter[str] = Counter()
     rows = list(_rows(index, _entries(index, pending=pending), left_out, unanswered=unanswered, passages=passages))

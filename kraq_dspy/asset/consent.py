@@ -77,7 +77,7 @@ _KNOWN = frozenset(
 class Destination:
     """Where the settings send text, or from where they load it: a section, an address and the variable with the key.
 
-    `address` is the name of the provider where the settings give none. `key` is empty where they name no variable.
+    `address` is the name of the provider where the settings give none. `key` is empty if they name no variable.
     """
 
     place: str

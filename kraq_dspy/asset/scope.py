@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kraq_dspy.records import Document
 
 ACL = "acl"
-"""The column, or the name in front matter, that holds labels where nobody has named another."""
+"""The column, or the name in front matter, that holds labels if nobody has named another."""
 
 NOBODY = ""
 """The label of a document that says who may read it, and names nobody. No scope has it."""

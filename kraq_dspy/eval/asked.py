@@ -39,7 +39,7 @@ class AskedSystem:
     """A program or a retriever under its name in the report. `about` tells what it is made of.
 
     `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight. `make`
-    makes the same system of another index, for questions that hide documents; None where nobody knows how.
+    makes the same system of another index, for questions that hide documents; None if nobody knows how.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Asking:
 
     @cached_property
     def _over_the_rest(self) -> dspy.Module | Retriever:
-        """The system as it is without the hidden documents. Raises EvaluationError where it cannot be made so."""
+        """The system as it is without the hidden documents. Raises EvaluationError if it cannot be made so."""
         if self.rest is None or self.system.make is None:
             raise errors.EvaluationError(
                 f"The question hides documents, and kraq cannot hide them from {self.system.name!r}, which it did not "

@@ -20,8 +20,8 @@ from kraq_dspy.records import Community, Hit
 from kraq_dspy.workspace import Workspace
 
 MEASURES = ("pairwise_cosine", "communities", "documents", "recall")
-"""Of the passages found for a question: how alike they are (less is more diverse), from how many communities and
-documents they come, and the share of the documents with the evidence, where that is known."""
+"""The measures of a question's passages: their similarity (less is more diverse), the number of
+their communities and documents, and the share of the documents with the evidence, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class DiversityReport:
 
 
 def mean_pairwise_cosine(vectors: Vectors) -> float:
-    """Mean cosine over all pairs of rows, in [-1, 1]; 1 where all point the same way (Ziegler et al., 2005).
+    """Mean cosine over all pairs of rows, in [-1, 1]; 1 if all point the same way (Ziegler et al., 2005).
 
     Rows are L2-normalised, `[n, dimension]`. Raises EvaluationError for fewer than two rows.
 

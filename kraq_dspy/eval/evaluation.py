@@ -42,15 +42,16 @@ Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | st
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of it: printed, it is a table. `summary` has every figure with its interval, and the rows.
+    """The result of `evaluate`. Print it for a table; `summary` has the figures with intervals, and
+    the rows.
 
     >>> asked = [{"question": "Where did Ada live?", "answer": "London"}]
     >>> result = evaluate("ada.kraq", asked, ["answer_found"])
     >>> result.mean("answer_found"), result.failed()
     (1.0, [])
 
-    `folder` has the rows on disk, where they were written; `left_out` counts questions that a model had learned from;
-    `notes` say what else a reader has to know.
+    `folder` has the rows on disk, if you gave `out`. `left_out` counts questions that a model had
+    learned from. `notes` are remarks that a reader needs.
     """
 
     summary: RunSummary
@@ -64,7 +65,8 @@ class Evaluation:
         return self.summary.rows
 
     def mean(self, metric: str, system: str | None = None) -> float:
-        """The mean of a metric, of the first system where none is named. Raises EvaluationError where it has none."""
+        """Return the mean of a metric for a system, by default the first. Raises EvaluationError
+        if it has none."""
         named = {each.name: each for each in self.summary.systems}
         chosen = named.get(system) if system is not None else next(iter(named.values()), None)
         cell = None if chosen is None else chosen.cells.get(metric)
@@ -88,10 +90,10 @@ class Evaluation:
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each question of each system.
 
-        Its columns are question_id, system, question, gold, type, answer, failure, a column for each metric, `evidence`
-        (the beginnings of the passages), `hit_ids`, `seconds`, and the tokens where a model was asked; where questions
-        say which have no answer, `answerable`, `refused` and `answerable_score`, too. Raises MissingExtraError without
-        pandas.
+        Its columns are question_id, system, question, gold, type, answer, failure, a column for
+        each metric, `evidence` (the beginnings of the passages), `hit_ids` and `seconds`. Calls to
+        a model add their tokens. If the file says which questions have no answer, there are also
+        `answerable`, `refused` and `answerable_score`. Raises MissingExtraError without pandas.
         """
         return rows_as_frame(self.rows)
 
@@ -138,20 +140,22 @@ def evaluate(
 ) -> Evaluation:
     """Ask each system every question and score it.
 
-    `systems` is an index (its folder, or a `Workspace`: the program and the retriever that `ask` uses), a program, a
-    retriever, or several of these by name, of which the first is the baseline of the others. `devset` is what
-    `read_questions` takes: a csv, jsonl or parquet file, a DataFrame, dictionaries, `dspy.Example`s; `encoding` is that
-    of a file that is not UTF-8. `metrics` are names (`named_metric`; "judge", "groundedness" and others ask the model
-    for the role judge), Metrics or functions, or functions by name; without any, those that the questions have gold
-    data for. `space` is the index that a program of your own works over: its models answer where the program names
-    none. A retriever is asked for `k` passages. Questions that an adapter of the index or of its models was trained on
-    are left out, and counted.
+    `systems` is an index (its folder, or a `Workspace`, with the program and the retriever of
+    `ask`), a program, a retriever, or several of these by name. The first one is the baseline of
+    the others. `devset` is what `read_questions` takes: a csv, jsonl or parquet file, a DataFrame,
+    dictionaries, `dspy.Example`s; `encoding` is that of a file that is not UTF-8. `metrics` are
+    names (`named_metric`; "judge", "groundedness" and others ask the model for the role judge),
+    Metrics or functions, or functions by name; without any, those that the questions have gold data
+    for. `space` is the index that a program of your own works over: its models answer where the
+    program names none. A retriever is asked for `k` passages. Questions that an adapter of the
+    index or of its models was trained on are left out, and counted.
 
-    A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is asked of the index
-    without the documents that any question hides. Where a question says that it is not answered (`answerable` false, or
-    the type "unanswerable"), rates of refusals and of false answers are told of every system.
+    A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is
+    asked of the index without the documents that any question hides. If some questions are marked
+    as unanswerable (`answerable` false, or the type "unanswerable"), the result has each system's
+    rates of refusals and of false answers.
 
-    With `out`, rows are written to that folder as they come: the same call goes on where it was interrupted.
+    With `out`, rows are written to that folder as they come: the same call goes on if it was interrupted.
 
     Raises, before the first question, ConfigError for a metric that there is not or that nobody can judge,
     MissingExtraError for a package that a metric lacks, and EvaluationError for questions that cannot be read.
@@ -235,7 +239,7 @@ def _with_known_documents(
 ) -> tuple[list[Example], str]:
     """The examples with documents as the index calls them, and what it lacks of them; as they are without an index.
 
-    Raises EvaluationError where a ranking was asked for and none of the documents is there.
+    Raises EvaluationError if a ranking was asked for and none of the documents is there.
     """
     if space is None:
         return examples, ""
@@ -275,8 +279,8 @@ def place_of(
 def state_of(space: Workspace) -> str:
     """Name what an index holds: rows of one state are not continued with another one.
 
-    It is told by the records, whose ids hold their texts, and not by the time of the last change: a change that changed
-    nothing, and a scope's view that is made again, are the same state.
+    The records decide it, whose ids are hashes of their texts, and not the time of the last change.
+    So a change without effect, or a scope's view made again, is the same state.
     """
     index = space.index
     ids = [sorted(index.ids(kind)) for kind in (Chunk, Entity, Relationship, Question)]
@@ -331,7 +335,7 @@ def _header(
     concurrency: int,
     notes: list[str],
 ) -> RunHeader:
-    """What the rows are made with."""
+    """The conditions of the rows."""
     answerers = [system.about["model"] for system in systems if system.about.get("model")]
     models_by_role = {
         "answerer": ", ".join(dict.fromkeys(answerers)),
@@ -376,7 +380,7 @@ def _most_passages(k: int, metrics: Sequence[str]) -> int:
 
 
 def _without_hidden(space: Workspace | None, examples: Sequence[Example], stack: ExitStack) -> Workspace | None:
-    """The index without the documents that any question hides; None where none hides one."""
+    """The index without the documents that any question hides; None if none hides one."""
     hidden: set[str] = set()
     for example in examples:
         hidden.update(hidden_documents(example))

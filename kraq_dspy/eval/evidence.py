@@ -16,7 +16,7 @@ def with_known_documents(
 ) -> tuple[list[Example], str]:
     """The examples with their documents as the index calls them, and a sentence about those that it lacks, or "".
 
-    `known` are those of some ids that the index has. Names in one cell are parted where all of them are known. Where
+    `known` are those of some ids that the index has. Names in one cell are parted if all of them are known. Where
     none of any question's is, the examples have no documents, or with `required` EvaluationError is raised.
 
     >>> asked = [Example("q1", "Who?", (), ("a.txt; b.txt",)), Example("q2", "Where?", (), ("c",))]

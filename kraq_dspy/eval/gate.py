@@ -15,7 +15,7 @@ from kraq_dspy.eval.scoring import is_built_in
 from kraq_dspy.eval.summary import Cell, RunSummary
 
 FIRST_OF = ("recall", "all_supporting", "hits", "ndcg", "mrr", "answer_found", "token_f1")
-"""By which metric a run is held against another where none is named: the first of these kinds that both have."""
+"""By which metric a run is held against another if none is named: the first of these kinds that both have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
     Only questions of both runs count, so a test set may grow. Without `metrics`, one decides: the first of `FIRST_OF`
     that both runs have. A question that fails now and did not then is worse, whatever the others score.
 
-    Raises EvaluationError where the runs have nothing in common.
+    Raises EvaluationError if the runs have nothing in common.
     """
     checks = []
     for run in compare_runs(base, now, seed=seed):

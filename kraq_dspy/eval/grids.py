@@ -61,7 +61,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
 def failed_questions(run: RunSummary, most: int) -> Grid | None:
     """The questions that each system did worst by the first metric, or failed, with what it read from; the worst first.
 
-    None where every question is right, or none was answered.
+    None if every question is right, or none was answered.
     """
     metric = next(iter(run.metrics), "")
     failed = failed_rows(run.rows, metric)
@@ -217,7 +217,7 @@ def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
 
 
 def _rows_with_highest_mean(cells: Sequence[Cell]) -> list[int]:
-    """The rows whose mean is the highest; none where all are equal."""
+    """The rows whose mean is the highest; none if all are equal."""
     means = {row: cell.interval.estimate for row, cell in enumerate(cells) if cell.interval}
     if len(set(means.values())) < 2:
         return []

@@ -31,9 +31,9 @@ class JudgedMetric(SavableModule):
     needs_gold = True
 
     def score(self, example: Any, prediction: Any) -> float:
-        """Score one question, 0.0 where there is nothing to judge: a blank answer, or no passage.
+        """Score one question, 0.0 if there is nothing to judge: a blank answer, or no passage.
 
-        Raises EvaluationError where the judge could not be asked or read.
+        Raises EvaluationError if the judge could not be asked or read.
         """
         if self.is_empty(example, prediction):
             return 0.0

@@ -42,7 +42,7 @@ FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class QuestionColumns:
-    """Names of columns where they are not found by themselves (`QUESTION`, `ANSWERS`, `DOCUMENTS` list those that are).
+    """Names of columns if they are not found by themselves (`QUESTION`, `ANSWERS`, `DOCUMENTS` list those that are).
 
     `documents` names the documents that hold the evidence.
 
@@ -203,7 +203,7 @@ def _question_in(row: Mapping[Any, Any], columns: QuestionColumns, place: str) -
 
 
 def _as_mapping(row: Any) -> Mapping[str, Any] | None:
-    """A row of named values, also of the objects of RAGAS and DeepEval; None where it is none."""
+    """A row of named values, also of the objects of RAGAS and DeepEval; None if it is none."""
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "model_dump"):
@@ -214,7 +214,7 @@ def _as_mapping(row: Any) -> Mapping[str, Any] | None:
 
 
 def _column(row: Mapping[str, Any], named: str, known: Sequence[str], place: str) -> str:
-    """The column that was named, or the first known one that is there; "" where there is none."""
+    """The column that was named, or the first known one that is there; "" if there is none."""
     if named:
         if named not in row:
             raise EvaluationError(f"{place} has no column {named!r}{did_you_mean(named, [str(each) for each in row])}.")

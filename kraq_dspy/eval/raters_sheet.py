@@ -2,7 +2,7 @@
 
 The paper's authors looked at 20 passages: how often a model's pairs were good at once (hits@1), and how often within
 fewer than five tries (hits@<5). They prompted again with a correction; here a further try is another sample at
-temperature 1. A model may fill the sheet where there are no people: it is a stand-in, and every report says so.
+temperature 1. A model may fill the sheet if there are no people: it is a stand-in, and every report says so.
 """
 
 import csv
@@ -36,7 +36,7 @@ STAND_IN = "stand-in: "
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One try at a passage's pairs. `good` is "yes", "no", or "" where nobody has judged it yet."""
+    """One try at a passage's pairs. `good` is "yes", "no", or "" if nobody has judged it yet."""
 
     passage_id: str
     attempt: int
@@ -77,7 +77,7 @@ def write_sheet(
 ) -> list[SheetRow]:
     """A csv file with `tries` sets of pairs of each of so many passages, drawn by the seed, for people to judge.
 
-    The model is that of the role "extractor". Raises EvaluationError where there are no passages.
+    The model is that of the role "extractor". Raises EvaluationError if there are no passages.
     """
     if not chunks:
         raise EvaluationError("There are no passages to write pairs of.")
@@ -101,7 +101,7 @@ def write_sheet(
 
 
 def rate_by_model(path: Path, models: LanguageModels) -> list[SheetRow]:
-    """Fills what nobody has judged: a try is good where it has pairs and each question stands alone (RateStandAlone).
+    """Fills what nobody has judged: a try is good if it has pairs and each question stands alone (RateStandAlone).
 
     The model is that of the role "judge". Raises EvaluationError for a file that is no sheet.
     """
@@ -183,7 +183,7 @@ def score_sheet(rows: Sequence[SheetRow], *, seed: int = 0) -> HitsReport:
 
 
 def _outcome(judgements: Mapping[int, str]) -> tuple[bool, bool] | None:
-    """Whether the first try is good, and whether any is; None where too little is judged to say so."""
+    """Whether the first try is good, and whether any is; None if too little is judged to say so."""
     first = judgements.get(1, "")
     if not first:
         return None

@@ -82,9 +82,10 @@ class RunHeader:
 class RowWriter:
     """Appends rows to a run's folder, or keeps them in memory without one; each is on disk when `write` returns.
 
-    A folder that already has rows is continued, if its header is the same but for when and where it was begun, and
-    asked no more questions than this run; else EvaluationError, which names what differs. `done` holds the (system,
-    question id) pairs that are already there. A torn last line is dropped.
+    It continues a folder with rows if that run has the same header except for time and place, and
+    no more questions than this one. Otherwise it raises EvaluationError, which names the
+    difference. `done` holds the (system, question id) pairs that are already there. A torn last
+    line is dropped.
     """
 
     def __init__(self, folder: Path | None, header: RunHeader) -> None:
@@ -122,7 +123,7 @@ def write_rows(
     at_once: int,
     progress: Progress,
 ) -> None:
-    """A row for each question that has none yet, made by `work`. Raises ModelError where nothing but failures come."""
+    """A row for each question that has none yet, made by `work`. Raises ModelError if nothing but failures come."""
     todo = [example for example in examples if (name, example.id) not in writer.done]
     stage = f"ask {name}"  # a system may be called as what was prepared for it: "k2rag"
     progress.start(stage, len(examples))
@@ -199,7 +200,7 @@ def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
 
 
 def _differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """The innermost names whose values differ, with both values where they are numbers or short texts."""
+    """The innermost names whose values differ, with both values if they are numbers or short texts."""
     for key in sorted({*stored, *now} - _MAY_DIFFER):
         before, after = stored.get(key), now.get(key)
         if isinstance(before, dict) and isinstance(after, dict):

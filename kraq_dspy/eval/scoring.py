@@ -44,7 +44,7 @@ def is_built_in(name: str) -> bool:
 
 
 def require_metric(name: str) -> None:
-    """Raises ConfigError for a name that is not known, MissingExtraError where the metric lacks its
+    """Raises ConfigError for a name that is not known, MissingExtraError if the metric lacks its
     package."""
     kind, at, _ = name.partition("@")
     is_own = ":" in name  # module:function or file.py:function
@@ -63,7 +63,7 @@ def require_metric(name: str) -> None:
 class RowScorer:
     """Scores predictions by the metrics named. Raises as `require_metric` does. Safe for threads.
 
-    `judge_lm` is asked by metrics of JUDGED; `embedder` compares meanings, and may be None where no metric does. `own`
+    `judge_lm` is asked by metrics of JUDGED; `embedder` compares meanings, and may be None if no metric does. `own`
     are metrics that have no name here.
     """
 
@@ -105,7 +105,7 @@ class RowScorer:
         return scores
 
     def _score(self, name: str, example: dspy.Example, prediction: dspy.Prediction, budget: int | None) -> float | None:
-        """Score the answer; None where the metric is undefined."""
+        """Score the answer; None if the metric is undefined."""
         kind = name.partition("@")[0]
         if name in self._own:
             return _measured(self._own[name], example, prediction)

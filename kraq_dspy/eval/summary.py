@@ -27,7 +27,7 @@ class Cell:
 
     `difference` is to the baseline, over the `n_paired` questions that both have a score for, with the p-value of the
     paired randomisation test; `p_adjusted` is Holm's, over the systems of this metric and data set. None for the
-    baseline itself and where nothing is paired. `interval` is None where no question has a score.
+    baseline itself and if nothing is paired. `interval` is None if no question has a score.
     """
 
     metric: str
@@ -44,11 +44,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SystemSummary:
-    """`stages` are measured seconds; "total" is the whole question, where that was timed.
+    """`stages` are measured seconds; "total" is the whole question, if that was timed.
 
-    `resources` are means over the questions that say what they took: "calls", "prompt_tokens", "completion_tokens",
-    "cost" where a model has a price, "cpu_percent" of all processors while questions were asked, "memory_mb" held after
-    one, and "gpu_mb", the most that was held so far. `refusals` are told where questions say which have no answer.
+    `resources` are means over the questions that recorded them: "calls", "prompt_tokens",
+    "completion_tokens", "cost" (if a model has a price), "cpu_percent" (of all processors during
+    questions), "memory_mb" (after a question) and "gpu_mb" (the maximum so far). `refusals` are
+    told where questions say which have no answer.
     """
 
     name: str
@@ -162,7 +163,7 @@ def _rows_by_system(rows: Sequence[ResultRow], named: Iterable[str]) -> dict[str
 
 
 def _baseline(named: str | None, described: str, systems: Sequence[str]) -> str:
-    """The baseline that is asked for, else the run's own; "" where that was not yet asked."""
+    """The baseline that is asked for, else the run's own; "" if that was not yet asked."""
     chosen = named or described
     if chosen in systems:
         return chosen

@@ -97,7 +97,7 @@ class FalsePremises:
         return changed_rows
 
     def _swap(self, question: AskedQuestion, chance: random.Random) -> tuple[str, str] | None:
-        """Draw the name of another thing for one that the question names; None where there is none.
+        """Draw the name of another thing for one that the question names; None if there is none.
 
         The two are of one type, and no passage names both.
         """

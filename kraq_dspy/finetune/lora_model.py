@@ -35,7 +35,7 @@ class TrainPackages:
 
 
 def in_four_bits(packages: TrainPackages, settings: TrainSettings) -> bool:
-    """Whether the settings mean 4-bit weights on this machine. Raises MissingExtraError where bitsandbytes is
+    """Whether the settings mean 4-bit weights on this machine. Raises MissingExtraError if bitsandbytes is
     missing."""
     has_four_bits = importlib.util.find_spec("bitsandbytes") is not None
     if settings.quantize == "nf4" and not has_four_bits:

@@ -53,7 +53,7 @@ class Pair:
 
 
 def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
-    """The pairs of a file. Raises TrainingError where it is absent or empty, and names the line that lacks a field.
+    """The pairs of a file. Raises TrainingError if it is absent or empty, and names the line that lacks a field.
 
     >>> _ = Path("pairs.jsonl").write_text('{"summary": "Ada wrote notes.", "question": "What did Ada write?"}')
     >>> read_pairs(Path("pairs.jsonl"))[0].inputs
@@ -116,7 +116,7 @@ _DULL = frozenset(
 
 
 def leak(summary: str, question: str) -> str | None:
-    """Return what gives the question away, in a few words; None where nothing does. Case and
+    """Return what gives the question away, in a few words; None if nothing does. Case and
     punctuation do not count."""
     if "?" in summary:
         return "the summary has a question"

@@ -82,14 +82,14 @@ _LETTERS_OF_A_LABEL = 2  # of a file's name that may stand for anything
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading, and the title of its document where that is another; "" else."""
+    """A heading, and the title of its document if that is another; "" else."""
 
     text: str
     title: str = ""
 
 
 def headings_of(passage: str) -> list[Heading]:
-    """The headings in a passage's Markdown, or its title where it has none; names of files and numbers are none."""
+    """The headings in a passage's Markdown, or its title if it has none; names of files and numbers are none."""
     first, body = parted(passage)
     title = _plain(first)
     in_text = [_plain(line) for line in HEADING.findall(body)]
@@ -111,7 +111,7 @@ def headings_by_weight(passages: Sequence[str], about: str) -> list[Heading]:
 
 
 def asked_title(title: str, document_id: str, text: str) -> str:
-    """The title of a document where it can be asked about, else `UNTITLED`: what is only the name of its file can
+    """The title of a document if it can be asked about, else `UNTITLED`: what is only the name of its file can
     where the text says it, and it is more than a letter or two.
 
     >>> asked_title("orchids", "notes/orchids.txt", "Orchids grow on trees.")
@@ -220,7 +220,7 @@ def _is_headline(text: str) -> bool:
 
 
 def placed(question: str, subject: str) -> str:
-    """A question of how something is done or whether it can be, with the subject of its text where it does not say it.
+    """A question of how something is done or whether it can be, with the subject of its text if it does not say it.
 
     >>> placed("How do I connect an antenna?", "to the TV")
     'How do I connect an antenna to the TV?'
@@ -229,7 +229,7 @@ def placed(question: str, subject: str) -> str:
 
 
 def subject_of(passages: Sequence[str]) -> str:
-    """Tell how most of the passages place themselves: "on the TV", "in Django"; "" where they share
+    """Tell how most of the passages place themselves: "on the TV", "in Django"; "" if they share
     no such thing."""
     phrases_with: defaultdict[str, Counter[str]] = defaultdict(Counter)  # of each name, how often it is written how
     for passage in passages:

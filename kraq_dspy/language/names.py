@@ -131,7 +131,7 @@ def is_name(title: str) -> bool:
 
 
 def with_another_name(text: str, name: str, other: str) -> str:
-    """The text with another name in the place of one of its own, where that is a whole word; as it is if it has none.
+    """The text with another name in the place of one of its own, if that is a whole word; as it is if it has none.
 
     Scripts without spaces have no whole words: there a name is replaced anywhere.
 
@@ -147,7 +147,7 @@ def with_another_name(text: str, name: str, other: str) -> str:
 
 
 def without_words(names: Iterable[str], text: str) -> list[str]:
-    """Return those that are no common word of the text: "Rank" names nothing where "rank" is a word
+    """Return those that are no common word of the text: "Rank" names nothing if "rank" is a word
     like others."""
     small = _small_words(text)
     return [name for name in names if name and (" " in name or not name.istitle() or name.lower() not in small)]

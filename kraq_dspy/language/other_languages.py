@@ -1,6 +1,6 @@
 """Asks questions in languages other than English: those that a text's headings are, or whose form its words give.
 
-Nothing is asked where no heading and no sentence says what to ask. A rule is one only where it is right whatever the
+Nothing is asked where no heading and no sentence says what to ask. A rule is one only if it is right whatever the
 words are: an infinitive or a noun of doing after "how", and what a sentence of definition begins with after "what is".
 
 >>> asked_in("de", ["Pakete mit APT installieren"], [])
@@ -169,7 +169,7 @@ _WHAT_FOR = {
 
 
 def asked_in(language: str, headings: Sequence[str], sentences: Sequence[str]) -> str:
-    """The first heading that asks or tells of doing something, else what a sentence defines; "" where none does."""
+    """The first heading that asks or tells of doing something, else what a sentence defines; "" if none does."""
     questions = (question_of_heading(language, heading) for heading in headings)
     announced = next((question for question in questions if question), "")
     definitions = (_definition(language, sentence) for sentence in sentences)
@@ -177,7 +177,7 @@ def asked_in(language: str, headings: Sequence[str], sentences: Sequence[str]) -
 
 
 def asked_of_manual_page(language: str, passages: Sequence[str]) -> str:
-    """Ask what the thing is for that a passage names as pages of manuals do; "" where none does.
+    """Ask what the thing is for that a passage names as pages of manuals do; "" if none does.
 
     >>> asked_of_manual_page("pl", ["NAZWA\\n    dirname - usuwa przyrostek nazwy pliku"])
     'Do czego służy dirname?'
@@ -191,7 +191,7 @@ def asked_of_manual_page(language: str, passages: Sequence[str]) -> str:
 
 
 def question_of_heading(language: str, heading: str) -> str:
-    """The question that a heading is or announces; "" where it is a name or a topic.
+    """The question that a heading is or announces; "" if it is a name or a topic.
 
     >>> question_of_heading("es", "Instalar un paquete"), question_of_heading("de", "Kapitel 2")
     ('¿Cómo se puede instalar un paquete?', '')
@@ -222,7 +222,7 @@ def may_announce(heading: str) -> bool:
 
 
 def _definition(language: str, sentence: str) -> str:
-    """Return what a sentence says what it is: a name, or a thing with its article; "" where it
+    """Return what a sentence says what it is: a name, or a thing with its article; "" if it
     defines nothing."""
     rules = RULES.get(language)
     if rules is None:

@@ -70,7 +70,7 @@ MOST_NAME_WORDS = 8
 LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
 PLAINLY_ASKED = frozenset(("en", "zh", "th", "ar", "hi"))
-"""Languages in which a name is asked about plainly; in others nothing is, where nothing more is known."""
+"""Languages in which a name is asked about plainly; in others nothing is, if nothing more is known."""
 OPENING = 2  # sentences of a passage that may say what it is about
 TRIED = 12  # headings of which the first that announces a question is taken
 
@@ -87,8 +87,8 @@ def question_about(
 
     `passages` are those behind the summary: a heading of theirs that announces a question goes before all else.
     `subject` is what the whole corpus is about (`subject_of`), for passages that do not say it. `turns_statements`
-    allows a statement turned round ("Is aspirin a drug?") where there is nothing better. Passages in English of a
-    corpus in another language are asked about only where a heading or a sentence says what to ask.
+    allows a statement turned round ("Is aspirin a drug?") if there is nothing better. Passages in English of a
+    corpus in another language are asked about only if a heading or a sentence says what to ask.
 
     >>> question_about("Ada Lovelace\\nAda Lovelace was an English mathematician.")
     'Who was Ada Lovelace?'
@@ -140,7 +140,7 @@ class Definition:
 
 
 def definition(sentence: str, titles: Collection[str] = ()) -> Definition | None:
-    """Read a definition; None where the sentence defines nothing. A title is a name whatever its
+    """Read a definition; None if the sentence defines nothing. A title is a name whatever its
     letters."""
     plain = without_asides(sentence).rstrip(" .!?")
     match = _definition_of_title(plain, titles)
@@ -262,7 +262,7 @@ def _titles_of(headings: Sequence[Heading]) -> dict[str, None]:
 
 
 def _topic(heading: Heading, passages: Sequence[str]) -> str:
-    """The plain question after a heading; none where the title is in another language, as in a half-translated text."""
+    """The plain question after a heading; none if the title is in another language, as in a half-translated text."""
     if not is_english(heading.title or heading.text, heading.text):
         return NOTHING_NAMED
     return topic_question(heading, passages)
@@ -270,7 +270,7 @@ def _topic(heading: Heading, passages: Sequence[str]) -> str:
 
 def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
     """The question for what a sentence says that a name is, of the weightiest name if it can; ""
-    where none says."""
+    if none says."""
     questions: list[tuple[int, str]] = []
     for part, following in pairwise([*parts, ""]):
         name, question = _asked_of_sentence(part, following, titles)
@@ -282,7 +282,7 @@ def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
 
 
 def _asked_of_sentence(part: str, following: str, titles: Collection[str]) -> tuple[str, str]:
-    """The name that a sentence is about, and the question that it answers; "" where it has none."""
+    """The name that a sentence is about, and the question that it answers; "" if it has none."""
     defined = definition(part, titles)
     if defined is not None:
         return defined.name, _about_defined(defined, part, following)

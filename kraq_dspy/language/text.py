@@ -51,7 +51,7 @@ _ITEM = re.compile(r"\s*(?:[-*+•]\s|\|)|.*\t")
 
 
 def sections(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Sentences with the heading or the question above them, "" where there is none. A heading is a line with the mark
+    """Sentences with the heading or the question above them, "" if there is none. A heading is a line with the mark
     of Markdown, or a short one that ends no sentence and stands above a longer one; so is a question in a line of its
     own, or that text follows.
 
@@ -82,7 +82,7 @@ def _section(heading: str, lines: Sequence[str]) -> Iterator[tuple[str, list[str
 
 
 def _heading_of(line: str, following: str) -> str:
-    """The line's text where it is a heading of the next; "" where it is text itself."""
+    """The line's text if it is a heading of the next; "" if it is text itself."""
     if marked := _MARKED_HEADING.fullmatch(line):
         return marked["text"]
     line = line.strip()
@@ -100,7 +100,7 @@ def _heading_of(line: str, following: str) -> str:
 
 
 def parted(passage: str) -> tuple[str, str]:
-    """The title, "" where there is none, and the text: a first line that is no paragraph is a title."""
+    """The title, "" if there is none, and the text: a first line that is no paragraph is a title."""
     title, _, body = passage.strip().partition("\n")
     return (title.strip(), body) if body.strip() and len(title) <= 150 else ("", passage)
 

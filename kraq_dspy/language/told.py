@@ -86,7 +86,7 @@ def is_english(question: str, text: str) -> bool:
 
 
 def language_of_question(question: str, text: str) -> str:
-    """The language of a question, or, where it is too short to tell, of it and the text that it is asked of.
+    """The language of a question, or, if it is too short to tell, of it and the text that it is asked of.
 
     >>> language_of_question("Was ist dpkg?", "Das Programm dpkg ist ein Werkzeug für Pakete.")
     'de'
@@ -123,7 +123,7 @@ def _by_script(text: str) -> str:
 
 
 def _by_common_words(words: list[str]) -> str | None:
-    """The language whose commonest words say it alone; None where they leave it open."""
+    """The language whose commonest words say it alone; None if they leave it open."""
     common_words_in = {language: common.intersection(words) for language, common in _COMMON.items()}
     counts = {language: sum(word in own for word in words) for language, own in common_words_in.items()}
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
@@ -133,7 +133,7 @@ def _by_common_words(words: list[str]) -> str | None:
 
 
 def _likeliest(text: str, among: tuple[str, ...], at_least: float = _LIKELY) -> str:
-    """Return what py3langid says; "" where it is not sure."""
+    """Return what py3langid says; "" if it is not sure."""
     language, probability = _identifier(among).classify(text)
     return str(language) if probability >= at_least else ""
 

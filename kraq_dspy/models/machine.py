@@ -39,7 +39,7 @@ _PROCESSORS = Path("/proc/cpuinfo")
 def device_named(name: str, torch: Any) -> str:
     """ "cpu", "cuda" or "mps" for `name`; "auto" is the best that this torch can reach.
 
-    Raises ConfigError where the named one is not there.
+    Raises ConfigError if the named one is not there.
     """
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":

@@ -199,7 +199,7 @@ class Learned:
 
     @property
     def diff(self) -> tuple[str, ...]:
-        """The sentences of the instructions that went ("- ...") and came ("+ ..."); empty where they are the same.
+        """The sentences of the instructions that went ("- ...") and came ("+ ..."); empty if they are the same.
 
         >>> Learned("answer", "Answer briefly. Be exact.", "Answer in a word. Be exact.").diff
         ('- Answer briefly.', '+ Answer in a word.')

@@ -90,7 +90,7 @@ class Compiled:
     `comparison` has the means after ("system") and before ("baseline") on the rows measured on, and their paired
     difference with interval and test; `before` and `after` are the scores of the rows. `learned` has the instructions
     and demonstrations of the predictors that changed. `usage` was paid in this run, `replayed` answers came from an
-    earlier run. `path` is the state's file, None where none was wanted.
+    earlier run. `path` is the state's file, None if none was wanted.
     """
 
     program: dspy.Module
@@ -243,7 +243,7 @@ def _target(
 
 
 def _rows(devset: Rows | None, target: Target, space: Workspace | None) -> Rows:
-    """The rows that were given, else the index's own. Raises ConfigError where there is neither."""
+    """The rows that were given, else the index's own. Raises ConfigError if there is neither."""
     if devset is not None:
         return devset
     if space is None or target.index_rows is None:

@@ -56,7 +56,7 @@ def describe_domain(
 
         print(kraq.optimize.describe_domain("docs/", models=dspy.LM("openai/gpt-4o-mini")).to_toml())
 
-    Of passages that are too many for the model, the first half is shown. Raises CorpusError where there is no text.
+    Of passages that are too many for the model, the first half is shown. Raises CorpusError if there is no text.
     """
     settings = settings or Settings()
     documents = [item for item in documents_of(corpus, settings) if isinstance(item, Document)]

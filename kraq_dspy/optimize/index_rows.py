@@ -1,7 +1,7 @@
 """Makes rows for a step from an index, where a caller gives none: what its models wrote stands for what is right.
 
 Such rows teach a smaller model what a larger one wrote when it built the index, and let every step be tried without a
-label. They hold the mistakes of that model too: people's own rows are better where there are some.
+label. They hold the mistakes of that model too: people's own rows are better if there are some.
 """
 
 import math
@@ -35,7 +35,7 @@ MOST_ROWS = 200
 """Rows that are made, evenly drawn."""
 
 TRAINED = 100
-"""Questions of a training set that is made, where nobody approved or wrote any."""
+"""Questions of a training set that is made, if nobody approved or wrote any."""
 
 CENTRAL = 5
 """Names of a community that its summary should have."""
@@ -69,7 +69,7 @@ def known_pairs(space: Workspace) -> list[KnownPair]:
     """Approved answers of the index's catalogue; without any, the pairs of `kraq precompute DIR --qa-pairs`; without
     these, a training set that the embedded reader makes of the index.
 
-    Raises EvaluationError where there is none of them.
+    Raises EvaluationError if there is none of them.
     """
     pairs = _approved_pairs(space) or _prepared_pairs(space) or _trainset_pairs(space)
     if not pairs:
@@ -110,7 +110,7 @@ def _prepared_pairs(space: Workspace) -> list[KnownPair]:
 
 
 def _trainset_pairs(space: Workspace) -> list[KnownPair]:
-    """Facts and bridges of a test set, checked as those are; where it is too small to be split, facts alone.
+    """Facts and bridges of a test set, checked as those are; if it is too small to be split, facts alone.
 
     The embedded reader asks, whatever model the index has: rows to try a step with must cost nothing.
     """
@@ -385,7 +385,7 @@ def _with_nearest(space: Workspace) -> Iterator[tuple[str, list[str]]]:
 
 
 def _with_another(pairs: Sequence[KnownPair]) -> Iterator[tuple[KnownPair, KnownPair]]:
-    """Each pair with the next one that has another answer; none where all answers are the same."""
+    """Each pair with the next one that has another answer; none if all answers are the same."""
     for place, pair in enumerate(pairs):
         for other in (*pairs[place + 1 :], *pairs[:place]):
             if normalise_answer(other.answer) != normalise_answer(pair.answer):
@@ -394,7 +394,7 @@ def _with_another(pairs: Sequence[KnownPair]) -> Iterator[tuple[KnownPair, Known
 
 
 def _telling_sentence(pair: KnownPair) -> str:
-    """The first sentence of the passages that has the answer; the beginning of the first passage where none has."""
+    """The first sentence of the passages that has the answer; the beginning of the first passage if none has."""
     answer = normalise_answer(pair.answer)
     for passage in pair.passages:
         for start, end in sentence_spans(passage):

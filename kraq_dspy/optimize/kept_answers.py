@@ -38,7 +38,7 @@ class KeptAnswers:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        """Raises IndexLockedError while another process has the file, ConfigError where a line cannot be read."""
+        """Raises IndexLockedError while another process has the file, ConfigError if a line cannot be read."""
         self._answers: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._path = path

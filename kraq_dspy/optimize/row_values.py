@@ -20,13 +20,13 @@ YES_OR_NO = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def example_of(row: Row, inputs: Mapping[str, Any], gold: Mapping[str, Any]) -> dspy.Example:
-    """An example of these inputs and of what is right, with the row's id where it has one."""
+    """An example of these inputs and of what is right, with the row's id if it has one."""
     named = {"id": str(row["id"])} if "id" in row else {}
     return dspy.Example(**named, **gold, **inputs).with_inputs(*inputs)
 
 
 def text_in(row: Row, name: str) -> str:
-    """A text that is not blank. Raises EvaluationError for anything else, KeyError where it is missing."""
+    """A text that is not blank. Raises EvaluationError for anything else, KeyError if it is missing."""
     value = row[name]
     if not isinstance(value, str) or not value.strip():
         raise EvaluationError(f"{name} is {value!r}; expected text")
@@ -41,7 +41,7 @@ def texts_in(value: Any) -> list[str]:
 
 
 def optional_texts(row: Row, name: str) -> list[str]:
-    """One text or a list of them; empty where the row has none."""
+    """One text or a list of them; empty if the row has none."""
     value = row.get(name) or []
     return [value] if isinstance(value, str) else texts_in(value)
 
@@ -100,4 +100,4 @@ def number_cell(cell: str) -> Any:
 
 
 QUESTION_CELLS = dict.fromkeys(("answers", "answer_items", "supporting_ids", "context_ids"), list_cell)
-"""How cells of rows with questions are read, where they are not text."""
+"""How cells of rows with questions are read, if they are not text."""

@@ -135,7 +135,7 @@ def facts_kept(descriptions: Sequence[str], merged: str) -> float:
     """Tell how far one description has the words of all the given ones, each once, in [0, 1].
 
     The harmonic mean of the share of the content words of `descriptions` that `merged` has, and of the share of the
-    content words of `merged` that come from there and were not said before. Raises EvaluationError where the given
+    content words of `merged` that come from there and were not said before. Raises EvaluationError if the given
     descriptions have no content word.
 
     >>> facts_kept(["Ada wrote notes.", "Ada lived in London."], "Ada wrote notes and lived in London.")
@@ -302,7 +302,7 @@ USABLE = Metric(
 
 
 def other_words(avoid: Sequence[str], before: str, after: str) -> float:
-    """Share of the words to do without that are gone; 0.0 where the question stayed as it was, 1.0 with none to avoid.
+    """Share of the words to do without that are gone; 0.0 if the question stayed as it was, 1.0 with none to avoid.
 
     >>> other_words(["live"], "Where did Ada live?", "Where was Ada's home?")
     1.0

@@ -21,7 +21,7 @@ from kraq_dspy.state import SavableModule
 
 @dataclass(frozen=True)
 class CombinedOptions(SharingOptions):
-    """How many passages are retrieved, and how they are shared between the question and its nearest stored ones."""
+    """The number of passages, and how the question and its nearest stored questions share them."""
 
     k: int = option(15, "Passages in all (the papers' M).", least=1, counts="passages")
     explain: bool = option(False, "Also say what in the passages supports the answer.")
@@ -30,16 +30,16 @@ class CombinedOptions(SharingOptions):
 class CombinedRetrieveRAG(SavableModule):
     """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
 
-    `strict=True` retrieves the paper's count, which loses what its two floors cut off; see `CombinedRetriever`.
-    `names` is a variant of our own: that many central names of an auxiliary question are searched behind its text.
-    `alpha=1` is TraditionalRAG. `retrieve` may be any function of a question that returns texts (`as_retriever`), and
-    `questions` a list of them.
+    `strict=True` retrieves the paper's count, which loses what its two floors cut off; see
+    `CombinedRetriever`. `names` is our own variant: the search appends that many central names to
+    an auxiliary question. `alpha=1` is TraditionalRAG. `retrieve` may be any function that takes a
+    question and returns texts (`as_retriever`), and `questions` a list of texts.
 
-    The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (those that
-    were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall"; with
-    `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). `signature` is another one for the
-    answer, or instructions; its further inputs are given with the question, and its further outputs come into the
-    prediction.
+    The prediction has `answer`, `hits` (each with the query that found it, and why),
+    `auxiliary_questions` (with their similarity to the question) and `timings`: seconds for
+    "retrieve", "answer" and "wall". With `explain` it also has `explanation`: what supports the
+    answer (thesis, appendix 7.4). `signature` replaces the answer's signature, or its instructions.
+    Pass its further inputs with the question; its further outputs are in the prediction.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -28,9 +28,10 @@ OpenAI's messages ({"role": "user", "content": ...})."""
 class StandaloneQuestion(SavableModule):
     """Rewrite a question of a conversation so that it can be understood alone.
 
-    `turns` is whatever `turns_of` reads. Without turns the question comes back as it is and no model is asked. If the
-    model fails or says nothing, the question comes back as it is too; a spent budget or a server that is down raises
-    its error. The prediction has `question` and `asked`, the question as it was asked.
+    `turns` is whatever `turns_of` reads. Without turns it returns the question as it is and calls
+    no model. If the model fails or says nothing, the question comes back as it is too; a spent
+    budget or a server that is down raises its error. The prediction has `question` and `asked`, the
+    question as it was asked.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

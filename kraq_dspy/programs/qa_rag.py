@@ -71,18 +71,20 @@ class QARAGOptions:
 
 
 class QARAG(SavableModule):
-    """The plug-ins over any retriever. `variant` "v" has none of them, and is Traditional RAG; "type1" splits the
-    question and puts the passages into question-answer pairs; "type2" also lets a validator decide whether the response
-    is right for the question and the pairs, and answers "I do not know" where it is not.
+    """Run QA-RAG's plug-ins over any retriever. `variant` "v" has none of them: it is Traditional
+    RAG. "type1" splits the question and turns the passages into question-answer pairs. "type2" also
+    lets a validator judge the response by the question and the pairs, and answers "I do not know"
+    if the validator rejects it.
 
-    `stored` holds pairs that were made in advance (`kraq precompute DIR --qa-pairs`), which the paper leaves to query
-    time. The other passages are worked on at once, one call each, together with the question; the paper asks about all
-    of them in one call, which nothing could be kept of. A passage without any pair (a call that failed, a model that
-    made none) stands for itself, so that no evidence is lost; a question that cannot be split is asked as it is.
+    `stored` holds pairs that you made in advance (`kraq precompute DIR --qa-pairs`); the paper
+    makes them at query time. For the other passages, one call each runs at the same time as the
+    question's; the paper makes one call for all of them, and kraq could not store anything from it.
+    If a passage has no pair (its call failed, or the model wrote none), the answer sees the passage
+    itself, so that no evidence is lost. If the question cannot be split, kraq takes it as it is.
 
-    The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`, `n_failed` (passages),
-    `response` (the answer before it was judged), `valid` (None where nothing judged it) and `timings`: seconds for
-    "retrieve", "plug_ins", "answer", "check" and "wall".
+    The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`,
+    `n_failed` (passages), `response` (the answer before the validator), `valid` (None without a
+    validator) and `timings`: seconds for "retrieve", "plug_ins", "answer", "check" and "wall".
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -186,7 +188,7 @@ class QARAG(SavableModule):
     forward = blocking(aforward)
 
     async def _plug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
-        """The passage's pairs, or, for None, the question's parts; None where the call failed."""
+        """The passage's pairs, or, for None, the question's parts; None if the call failed."""
         try:
             if passage is None:
                 return await call(self.decompose, question=question)
@@ -197,13 +199,14 @@ class QARAG(SavableModule):
 
 
 def _sub_questions(parts: dspy.Prediction | None) -> list[str]:
-    """The parts of the question, each once; none where it could not be taken apart."""
+    """The parts of the question, each once; none if the model could not split it."""
     stripped = [] if parts is None else [part.strip() for part in parts.sub_questions or ()]
     return list(dict.fromkeys(filter(None, stripped)))
 
 
 def _pairs_or_passages(hits: Sequence[Hit], pairs_of: Mapping[str, Sequence[QAPair]]) -> list[str]:
-    """What is answered from: the pairs of each passage, or itself where it has none."""
+    """The evidence for the answer: the pairs of each passage, or the passage itself if it has
+    none."""
     context: list[str] = []
     for hit in hits:
         pairs = [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]]

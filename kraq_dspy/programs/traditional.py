@@ -26,11 +26,11 @@ class TraditionalOptions:
 class TraditionalRAG(SavableModule):
     """Retrieve once, answer once.
 
-    The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together);
-    with `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). No hits are no error: the model
-    is then asked without passages, and is told to say so when it does not know. `signature` is another one for the
-    answer, or instructions; its further inputs are given with the question, and its further outputs come into the
-    prediction.
+    The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall"
+    (all together). With `explain` it also has `explanation`: what supports the answer (thesis,
+    appendix 7.4). Without hits, the model answers without passages; its instructions say to admit
+    if it does not know. `signature` replaces the answer's signature, or its instructions. Pass its
+    further inputs with the question; its further outputs are in the prediction.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -65,7 +65,7 @@ class TraditionalRAG(SavableModule):
 
 
 def notes(answer: dspy.Prediction) -> Iterator[Note]:
-    """Yield what supports the answer, where that was asked for."""
+    """Yield what supports the answer, with `explain`."""
     if "explanation" in answer:
         yield Note("because ", answer.explanation, 600, "strong")
 

@@ -1,4 +1,5 @@
-"""Makes a retriever of whatever finds texts for a question: a function, a `dspy.Retrieve`, an index of DSPy's."""
+"""Makes a retriever of anything that finds texts: a function, a `dspy.Retrieve`, an index of
+DSPy's."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +20,10 @@ EXPECTED = "hits (kraq_dspy.extend.Hit), texts, or an object with `passages`"
 
 
 def as_retriever(source: Any) -> Retriever:
-    """`source` itself where it is a retriever of this library, else an `AdaptedRetriever` around it.
+    """Return `source` if it is a retriever of this library, otherwise an `AdaptedRetriever` around
+    it.
 
-    Raises TypeError for what cannot be called with a question.
+    Raises TypeError if `source` cannot be called with a question.
 
     >>> as_retriever(lambda question: ["Ada lived in London."])("Where did Ada live?", 1)[0].chunk.text
     'Ada lived in London.'
@@ -35,12 +37,12 @@ class AdaptedRetriever(RetrievingModule):
     """Calls `source(question)`, with those of `k`, `exclude`, `filters` and `vector` that its signature names.
 
     `source` may return hits, texts, chunks, or an object with `passages`, as `dspy.Retrieve` and
-    `dspy.retrievers.Embeddings` do. A text becomes a passage whose id is its hash, with the score 1 / rank. What
-    `source` does not see to is done here: what is excluded or does not meet the filters is left out, as is what comes
-    twice, and no more than `k` are returned; so there may be fewer, where `source` takes no `k`.
-    A `dspy.Module` is part of the program: its predictors are optimized and saved with it.
+    `dspy.retrievers.Embeddings` do. A text becomes a passage whose id is its hash, with the score 1
+    / rank. The adapter does what `source` does not: it drops excluded passages, those that miss the
+    filters and repeats, and returns at most `k`. There may be fewer if `source` takes no `k`. If
+    `source` is a `dspy.Module`, optimizers tune its predictors and `save` includes them.
 
-    Raises TypeError, when it is asked, for a reply that is none of these.
+    A call raises TypeError if `source` returns none of these.
 
     >>> search = AdaptedRetriever(lambda question, k: ["The Rhine", "The Danube", "The Elbe"][:k])
     >>> [(hit.chunk.text, hit.score) for hit in search("Which rivers are there?", 2)]

@@ -102,5 +102,5 @@ class Corpus(SharedByCopies):
 
 
 def encoder_of(embedder: EmbedderLike | None) -> Embedder:
-    """The packaged encoder where none is given."""
+    """The packaged encoder if none is given."""
     return load_embedder(EncoderSettings()) if embedder is None else as_embedder(embedder)

@@ -138,7 +138,7 @@ class MetadataFilterRetriever(Retrieving):
 
 
 def _narrowed(conditions: Sequence[NamedCondition], filters: Filters | None) -> dict[str, Any] | None:
-    """The caller's filters and the conditions together; None where they exclude each other."""
+    """The caller's filters and the conditions together; None if they exclude each other."""
     narrowed: dict[str, Any] = dict(filters or {})
     values_by_key: dict[str, frozenset[Any]] = {}
     for condition in conditions:

@@ -53,7 +53,7 @@ class _Tasks(Generic[T, R]):
         self._ended: dict[asyncio.Future[R], T] = {}  # whose results are being handed on
 
     def fill_places(self) -> bool:
-        """Begin with as many items as there are free places. False where nothing is under way and nothing comes."""
+        """Begin with as many items as there are free places. False if nothing is under way and nothing comes."""
         for item in islice(self._items_at_hand, self._free_places):
             self._begin(item)
 
@@ -62,7 +62,7 @@ class _Tasks(Generic[T, R]):
         return bool(self._working) or self._drawing is not None
 
     async def next_ended(self) -> Mapping[asyncio.Future[R], T]:
-        """Wait until one of the tasks ends; those that have, with their items. Empty where it was a new item."""
+        """Wait until one of the tasks ends; those that have, with their items. Empty if it was a new item."""
         waited_for: list[asyncio.Future[Any]] = [*self._working, *self._drawings]
         await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
         if self._drawing is not None and self._drawing.done():

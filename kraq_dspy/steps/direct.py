@@ -91,7 +91,7 @@ class Steps(Protocol):
 
         Where `items` come one by one from another stage, the two run at the same time; `OrderedItems` are told of each
         that has come to its end. `role` says whose model does it where the program has none of its own. `total` is the
-        number of items of the stage; None where an earlier call for the same stage gave it.
+        number of items of the stage; None if an earlier call for the same stage gave it.
         """
 
     def model(self, role: str, program: dspy.Module) -> str:
@@ -130,7 +130,7 @@ def when_ended(items: Items) -> Callable[[Item], None]:
 
 
 def model_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> str:
-    """The name of the model that the program would ask now, where it has none of its own `lm`; "" for none."""
+    """The name of the model that the program would ask now, if it has none of its own `lm`; "" for none."""
     model = lm_of(program, lm)
     return "" if model is None else str(model.model)
 

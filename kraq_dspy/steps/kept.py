@@ -42,7 +42,7 @@ class Keeper(Protocol):
     """Where the outcomes of a stage stay."""
 
     def find(self, item: Item) -> Done | None:
-        """Return what an earlier run kept for the item; None where it is still to be done."""
+        """Return what an earlier run kept for the item; None if it is still to be done."""
 
     async def keep(self, item: Item, outcome: Done) -> None:
         """The outcome is on disk when this returns."""
@@ -129,9 +129,9 @@ class ProgramRunner:
         out.
 
         An outcome that the keeper has is used again; another is kept before it is handed on. The program's steps
-        without a model of their own ask `lm`; where that is None, the model of `dspy.context` or of their role
+        without a model of their own ask `lm`; if that is None, the model of `dspy.context` or of their role
         (`models.lms.roles.fill_in`). `journal` keeps the single answers of unfinished items; `plural` says in messages
-        what the items are. Raises ModelError where nothing but failures happens, and what KraqError comes.
+        what the items are. Raises ModelError if nothing but failures happens, and what KraqError comes.
         """
         model = model_of(program, lm)
         tapped = TappedJournal(self.tell, journal)
@@ -190,7 +190,7 @@ async def run_program(
     """Return what the program makes of an item, with `flaws` where a reply behind it was cut off or
     could be read in part.
 
-    Raises ValueError where an output that it declares is missing or of another type.
+    Raises ValueError if an output that it declares is missing or of another type.
     """
     its_model = {} if lm is None else {"lm": lm}
     alone = dspy.context(adapter=dspy.settings.adapter or ADAPTER, disable_history=True, trace=None, **its_model)

@@ -287,7 +287,7 @@ async def _in_thread(call: Callable[..., R], *arguments: Any) -> R:
 
 
 def _check_reachable(address: str | None) -> None:
-    """Raises OSError where nothing listens at HOST:PORT; Ray itself would try for minutes."""
+    """Raises OSError if nothing listens at HOST:PORT; Ray itself would try for minutes."""
     host, _, port = (address or "").rpartition(":")
     if host:
         socket.create_connection((host, int(port)), timeout=10).close()

@@ -24,7 +24,14 @@ from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
-from kraq_dspy.workspace.suggesting import STARTERS, SuggestedQuestion, next_questions, offered_questions, starters
+from kraq_dspy.workspace.suggesting import (
+    STARTERS,
+    AnswerableQuestions,
+    SuggestedQuestion,
+    next_questions,
+    offered_questions,
+    starters,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +60,8 @@ class Answering(ProgramMaker):
         refuse: bool = False,
         **inputs: Any,
     ) -> dspy.Prediction:
-        """Answer a question with a program, or with one by its name; without one, with the default program.
+        """Answer a question with a program, or with a program of this name; by default with
+        "traditional".
 
         >>> space.ask("Who wrote Don Juan?").answer  # doctest: +SKIP
         >>> space.ask("Who wrote Don Juan?", program="speculative")  # doctest: +SKIP
@@ -62,20 +70,22 @@ class Answering(ProgramMaker):
         >>> space.ask("Where was he born?", history=said).standalone_question  # doctest: +SKIP
         'Where was Lord Byron born?'
 
-        `history` is the conversation before the question, the oldest turn first (`HistoryLike`): the model of the role
-        rewriter makes the question complete, which the program is then asked; the prediction has it as
-        `standalone_question`. Further `inputs` reach the program, and its signature.
+        `history` is the conversation before the question, the oldest turn first (`HistoryLike`).
+        The model of the role rewriter completes the question, and the program answers the complete
+        one; the prediction has it as `standalone_question`. Further `inputs` reach the program and
+        its signature.
 
-        A module of your own asks its own models, else those of `dspy.context` or `dspy.configure`, else the workspace's
-        answerer.
+        Your own module calls its own models; without them, those of `dspy.context` or
+        `dspy.configure`, then the workspace's answerer.
 
-        The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part;
-        `next_questions`, so many at most, which the index answers (`SuggestedQuestion`); and `answerable`, whether the
-        documents answer the complete question, with the `answerable_score` that it was told by: None where the index
-        has no floor.
+        The prediction has `flaws` (in words) if a reply behind it was cut off, withheld or only
+        partly readable. Its `next_questions`, at most as many as you ask for, are questions that
+        the index answers (`SuggestedQuestion`). `answerable` says whether the documents answer the
+        complete question, by the `answerable_score`; both are None if the index has no floor.
 
-        With `refuse`, a question that they do not answer reaches no program: `is_refusal` tells such a prediction, and
-        its `next_questions` are the nearest that they do answer.
+        With `refuse`, no program sees a question that the documents do not answer. `is_refusal`
+        recognizes such a prediction; its `next_questions` are the nearest ones that the documents
+        do answer.
         """
         with self._asking(question, program) as (question, program, flaws):
             complete = self._standalone(question, history)
@@ -94,7 +104,8 @@ class Answering(ProgramMaker):
         refuse: bool = False,
         **inputs: Any,
     ) -> dspy.Prediction:
-        """Do as `ask` does, in an event loop. Cancelled, it cancels the model's calls in flight."""
+        """Do the same as `ask` in an event loop. If you cancel it, it cancels the model's calls
+        in flight."""
         with self._asking(question, program) as (question, program, flaws):
             complete = await call(self._standalone, question, history)
             if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
@@ -168,7 +179,7 @@ class Answering(ProgramMaker):
         """The catalogue's approved answer to a question that is there word for word, with its passages; None without.
 
         `kraq catalogue seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`, `chat`,
-        `serve` and `explore` give them at once where nobody chose a program.
+        `serve` and `explore` give them at once if nobody chose a program.
 
         >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
         """
@@ -221,7 +232,14 @@ class Answering(ProgramMaker):
             prediction.standalone_question = complete.question
 
         offers = self.models.settings.refusals.offers
-        offered = offered_questions(self.index, self.questions(), self._judge.holds, complete.question, offers)
+        offered = offered_questions(
+            self.index,
+            self.questions(),
+            self._judge.holds,
+            complete.question,
+            offers,
+            answerable=self._answerable_questions,
+        )
         prediction.next_questions = tuple(offered)
         self._look_at_hits_of(prediction)
         return prediction
@@ -229,6 +247,10 @@ class Answering(ProgramMaker):
     def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
         return starters(self.index, count)
+
+    @cached_property
+    def _answerable_questions(self) -> AnswerableQuestions:
+        return AnswerableQuestions(self.index)
 
     @cached_property
     def _standalone(self) -> StandaloneQuestion:
@@ -251,7 +273,14 @@ class Answering(ProgramMaker):
         if count:
             hits = prediction.get("hits") or ()
             try:
-                following = next_questions(self.index, self.questions(), complete.question, count, evidence=hits)
+                following = next_questions(
+                    self.index,
+                    self.questions(),
+                    complete.question,
+                    count,
+                    evidence=hits,
+                    answerable=self._answerable_questions,
+                )
                 prediction.next_questions = tuple(following)
             except KraqError as error:
                 logger.info("There are no next questions: %s", error)

@@ -67,7 +67,7 @@ class Spellings:
         return owner.endswith(_OWNER) and self._counts[thing] > MOSTLY * self._pairs[owner, thing]
 
     def joined(self, first: str, second: str) -> str:
-        """Return the name that two make with an "and" between them; "" where they mostly stand apart.
+        """Return the name that two make with an "and" between them; "" if they mostly stand apart.
 
         >>> spellings = Spellings(["The US Food and Drug Administration approved it; the Drug Administration did."])
         >>> spellings.joined("US Food", "Drug Administration")

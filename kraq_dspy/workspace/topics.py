@@ -1,7 +1,8 @@
 """Names what a broad community is about where no model wrote its question.
 
-A template asks after one heading or one sentence. For a community of many passages that is a detail of it, not what it
-is about; the title of the document that most of it comes from, and its central names, say more.
+A template asks after one heading or one sentence. For a community of many passages, that is a
+detail and not its topic. The title of the document that most of it comes from, and its central
+names, say more.
 """
 
 import re
@@ -49,11 +50,12 @@ def topic_of(
     spellings: Spellings | None = None,
     chunk_ids: Collection[str] = (),
 ) -> str:
-    """The title of the document that a community is of, where there is one, and the best connected of its names.
+    """The title of the document that a community is of, if there is one, and the best connected of its names.
 
-    Names with digits or of many words and what the texts write as words or measures (`spellings`) are left out where
-    there are others; a short acronym is where two others are left, unless many of the community's passages
-    (`chunk_ids`) have it. None stands in another or in the title; beside a title, none of a single passage.
+    If there are others, it omits names with digits or many words, and those that the texts write as
+    words or measures (`spellings`). If two others are left, it also omits a short acronym, unless
+    many of the community's passages (`chunk_ids`) have it. No name is part of another or of the
+    title. With a title, each name occurs in several passages.
 
     >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada",), ("c1",), degree=1)
     >>> byron = Entity("e2", "Byron", "person", "", ("Byron",), ("c1",), degree=2)
@@ -135,7 +137,7 @@ def _titles(index: Index, communities: Iterable[Community]) -> dict[str, str]:
 
 
 def _chunk_of_main_document(document_by_chunk: Mapping[str, str]) -> str | None:
-    """Return a chunk of the document that at least half of the chunks are of; None where no document has as many."""
+    """Return a chunk of the document that at least half of the chunks are of; None if no document has as many."""
     if not document_by_chunk:
         return None
 

@@ -1,4 +1,5 @@
-"""Defines `Workspace`, what most code needs of an index: opened, with programs and retrievers by name, and asked."""
+"""Defines `Workspace`, an open index that answers questions, with programs and retrievers by
+name."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Self
@@ -17,7 +18,7 @@ TRAINSET_QUESTIONS = 50
 
 
 class Workspace(Answering):
-    """`Workspace.open("docs.kraq")` is what most code needs: programs and retrievers over that index.
+    """An open index that answers questions: `Workspace.open("docs.kraq")`.
 
     The index stays open until `close` or the end of a `with` block. Safe for threads.
 
@@ -25,20 +26,22 @@ class Workspace(Answering):
     ...     space.ask("Where did Ada live?").answer
     'London. Ada lived in London.'
 
-    What it does stands in four files: `opening` (the index, its encoder and models, and what is read of it), `choosing`
+    Its methods are in four files: `opening` (the index, its encoder and models), `choosing`
     (programs and retrievers by name), `asking` and `suggesting`.
     """
 
     def scoped(self, scope: Scope) -> Self:
-        """Another workspace, which reads what `scope` allows: it is to be handed to whoever asks, in place of this one.
+        """Make another workspace that reads only what `scope` allows. Hand it out in place of this
+        one.
 
             with Workspace.open("docs.kraq") as space, space.scoped(Scope(["staff"])) as staff:
                 staff.ask("When does the canteen open?")
 
-        It is a view, as `without` makes one: programs, retrievers, questions, graph and numbers know of nothing else.
-        Labels that no document has show nothing. `Scope.everything()` is for the owner, and shows the whole.
+        It is a view like that of `without`: programs, retrievers, questions, graph and numbers know
+        of nothing else. Labels that no document has show nothing. `Scope.everything()` is for the
+        owner, and shows the whole.
 
-        Raises ScopeError where no document says who may read it, and where this workspace is scoped already.
+        Raises ScopeError if no document says who may read it, or if this workspace is scoped already.
         """
         if not isinstance(scope, Scope):
             raise ScopeError(f"A scope is {scope!r:.80}; expected a Scope, such as Scope(['staff']).")
@@ -54,10 +57,10 @@ class Workspace(Answering):
         return self._part(allowed, scope)
 
     def prepare(self, scope: Scope, progress: Progress | None = None) -> None:
-        """Make the view of a scope now, with the models of this workspace: what was also made of documents that it may
-        not read is written again by them, not by templates.
+        """Make the view of a scope now. The models of this workspace, not templates, rewrite what
+        was also made from documents outside the scope.
 
-        It takes the place of a view that is there, and holds until the index changes. A run that is interrupted begins
+        It replaces an existing view, and holds until the index changes. An interrupted run starts
         again. Raises ScopeError as `scoped` does, and what models raise.
         """
         self._index.require_labels()
@@ -67,20 +70,22 @@ class Workspace(Answering):
         save_view(self._index, allowed, self.embedder, models=self.models, progress=progress)
 
     def owned(self) -> Self:
-        """The workspace for whoever changes the index and shows nothing of it: who may write its files owns it."""
+        """Make a workspace for changing the index: if you may write its files, you own it."""
         return self.scoped(Scope.everything()) if self.has_labels else self
 
     def without(self, document_ids: Collection[str]) -> Self:
-        """Another workspace, over a view of the index: what it would be had these documents never been in it.
+        """Make another workspace, over a view of the index as if these documents had never been in
+        it.
 
         >>> with Workspace.open("ada.kraq") as space, space.without(["ada"]) as rest:
         ...     [hit.chunk.document_id for hit in rest.retriever("bm25")("Where did Ada live in London?", k=5)]
         ['london']
 
-        Passages, graph, communities, summaries, questions and all numbers are those of the other documents alone; no
-        model is asked. Ids that the index does not have do not matter. The view is made at the first call, which takes
-        about as long as all stages of a build but embedding and extraction, and kept beside the index until that
-        changes: to hide many documents from one question each, hide them all together. Close both workspaces.
+        Passages, graph, communities, summaries, questions and all numbers come from the other
+        documents alone; this calls no model, and ignores unknown ids. The first call makes the
+        view, which takes about as long as a build without embedding and extraction. kraq keeps the
+        view next to the index until that changes. To hide many documents from one question each,
+        hide them all together. Close both workspaces.
         """
         hidden = frozenset(document_ids)
         shown = [document_id for document_id in self.index.ids(Document) if document_id not in hidden]
@@ -89,13 +94,14 @@ class Workspace(Answering):
     def trainset(
         self, n: int = TRAINSET_QUESTIONS, *, seed: int = 0, progress: Progress | None = None
     ) -> list[dspy.Example]:
-        """Questions that the index answers, with their passages and answers, for DSPy's optimizers.
+        """Make questions that the index answers, with their passages and answers, for DSPy's
+        optimizers.
 
         >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
         ...     program = space.program("traditional")
         ...     dspy.BootstrapFewShot(metric=kraq.eval.token_f1).compile(program, trainset=space.trainset(50))
 
-        The model of the role "generator" asks, the embedded reader where none is named. See
+        The model of the role "generator" writes them, or the embedded reader if you name none. See
         `kraq_dspy.eval.make_trainset`, which this calls.
         """
         import kraq_dspy  # test sets stand on workspaces: a workspace reaches them by their public name alone
@@ -103,8 +109,8 @@ class Workspace(Answering):
         return kraq_dspy.eval.make_trainset(self, n, seed=seed, progress=progress)
 
     def newest(self) -> Self:
-        """Another workspace, on the last complete state of the same index, with this one's encoder and models; with its
-        scope, and without what it is without."""
+        """Open the last complete state of the same index, with this workspace's encoder, models
+        and scope, and without the documents that it hides."""
         newest = type(self).open(self.path, embedder=self.embedder, models=self.models)
         newest._index.own_store = self._index.own_store
 

@@ -59,7 +59,9 @@ def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_lef
     assert kinds["fact"] >= 3
     assert kinds["bridge"] >= 1
     assert kinds["unanswerable"] >= 1
-    press = next(row for row in made if row.question == "How is Hogarth Press related to Virginia Woolf?")
+    press = next(
+        row for row in made if row.question == "What is the connection between the Hogarth Press and Virginia Woolf?"
+    )
     assert set(press.supporting_ids) >= {"virginia-woolf", "hogarth-house"}
     assert len(press.nuggets) >= 2
     assert all(len(row.passages) > 1 for row in made if row.type == "broad")
@@ -152,8 +154,8 @@ def test_how_two_things_are_related_is_asked_in_no_other_words(tmp_path: Path) -
         make_testset(space, plan=plan, draft=tmp_path / "draft.jsonl")
 
     asked = (tmp_path / "draft.jsonl").read_text("utf-8")
-    assert " related to " in asked
-    assert " connected to " not in asked
+    assert "What is the connection between " in asked
+    assert "What is the link between " not in asked
 
 
 def test_the_same_seed_makes_the_same_set_and_another_one_another(folder: Path, made: Testset) -> None:

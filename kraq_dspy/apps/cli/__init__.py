@@ -49,7 +49,7 @@ def on_interrupt() -> None:
 
 
 def last_word() -> None:
-    """Says that it was interrupted where nothing has been said: libraries load for seconds without letting the
+    """Says that it was interrupted if nothing has been said: libraries load for seconds without letting the
     listening thread run."""
     if not _spoken.is_set():
         _say("Interrupted.")

@@ -4,19 +4,20 @@ import contextlib
 from dataclasses import dataclass
 
 from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
+from kraq_dspy.apps.cli.failures import in_words
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads, Refuses
-from kraq_dspy.apps.cli.terminal import errors, note, say
-from kraq_dspy.errors import KraqError
+from kraq_dspy.apps.cli.terminal import errors, say, show_error
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chat(ChosenProgram, Reads, Refuses):
     """Ask one question after another, without waiting for models to load again.
 
-    A question may refer to what was said before it ("Where was he born?"); "/new" begins another conversation. The
-    number of a suggested question asks it, the arrow keys bring earlier questions back, and an empty line ends. What
-    the documents do not answer is refused, with the nearest questions that they do.
+    A question may refer to earlier ones ("Where was he born?"); "/new" begins another conversation.
+    Type the number of a suggested question to ask it, press the arrow keys for earlier questions,
+    and end with an empty line. If the documents do not answer a question, kraq refuses and offers
+    the nearest ones that they do answer.
     """
 
     index_dir: IndexDir
@@ -33,6 +34,7 @@ class Chat(ChosenProgram, Reads, Refuses):
         tell_what_is_cut_off()
         with self.opened(self.index_dir) as space:
             program = space.make_program(choice)
+            model = space.models[choice.role].model  # an error of its name or file ends the chat before a question
             suggested = list(space.starters(4))
             turns: list[Turn] = []
             say(
@@ -54,12 +56,15 @@ class Chat(ChosenProgram, Reads, Refuses):
                     answer = prepared or asked(
                         space, program, question, stream=self.stream, history=history, refuse=self.refuses(space)
                     )
-                except KraqError as error:  # of this question; the next one may do
-                    note(error, label="Error: ")
+                except Exception as error:  # of this question; the next one may do
+                    failure = in_words(error)
+                    if failure is None:
+                        raise
+                    show_error(failure)
                     continue
                 turns.append(Turn(answer.get("standalone_question") or question, str(answer.answer or "")))
                 suggested = list(answer.get("next_questions") or ())
-                show_answer(question, choice, space.models[choice.role].model, answer, self.evidence)
+                show_answer(question, choice, model, answer, self.evidence)
 
 
 def _line() -> str:

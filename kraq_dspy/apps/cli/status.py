@@ -16,6 +16,9 @@ from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, pr
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
 
+BEGUN = "begun, not finished"
+"""What is said of a change that no process works on."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Status(Scoped):
@@ -55,6 +58,8 @@ class Status(Scoped):
             output.print(grid("levels", names, sizes, right=names))
         if contents.usage:
             output.print(_usage_grid(contents.usage))
+        if not contents.manifest.complete or change == BEGUN:
+            note(command("resume", self.index_dir), label="To finish it: ")
         if contents.personal:
             questions = command("questions", self.index_dir, "--personal")
             note(
@@ -64,13 +69,11 @@ class Status(Scoped):
         show_failures(contents.failures, command("status", self.index_dir, "--json"))
 
     def _rows(self, contents: "_Contents", change: str | None) -> dict[str, Any]:
-        """What stands in the first table, by the names of its lines."""
+        """Return the first table's values by the names of its lines."""
         from kraq_dspy.programs.kraq.asked_by import asked_in_words
 
         manifest, left_out = contents.manifest, contents.left_out
-        state: Any = Text("complete", style="green")
-        if not manifest.complete:
-            state = f"unfinished; go on: {command('resume', self.index_dir)}"
+        state = Text("complete", style="green") if manifest.complete else Text("unfinished")
         rows: dict[str, Any] = {"state": state}
         if change:
             rows["change"] = change
@@ -98,7 +101,7 @@ class Status(Scoped):
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What is told of an index; `personal` are the kinds of personal data by the question's id."""
+    """The facts about an index; `personal` has the kinds of personal data by the question's id."""
 
     manifest: Any
     counts: Mapping[str, Any]
@@ -146,7 +149,7 @@ def _contents_of(index: "Index") -> _Contents:
 
 
 def _change_under_way(index_dir: Path) -> str | None:
-    """What is under way beside the last complete state; None for nothing."""
+    """Return what is under way after the last complete state; None if nothing is."""
     from kraq_dspy.asset.store.own_files import holder
     from kraq_dspy.asset.store.states import has_draft
 
@@ -154,7 +157,7 @@ def _change_under_way(index_dir: Path) -> str | None:
     if who:
         return f"under way, by {who}"
     if has_draft(index_dir):
-        return f"begun, not finished; go on: {command('resume', index_dir)}"
+        return BEGUN
     return None
 
 
@@ -180,7 +183,7 @@ def _as_json(contents: _Contents, answers: Mapping[str, int] | None) -> dict[str
 
 
 def _usage_grid(usage: Mapping[tuple[str, str], Any]) -> Table:
-    """What each stage asked of each model so far."""
+    """Return the usage of each model in each stage so far."""
     with_tokens = has_tokens(model for _, model in usage)
     spent = []
     for (stage, model), used in usage.items():

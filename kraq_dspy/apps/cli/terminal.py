@@ -42,12 +42,24 @@ def _plain(value: Any) -> Any:
 
 def say(*parts: Any, style: str = "") -> None:
     """A line on standard output, never read as markup."""
-    output.print(Text.assemble(*map(_part, parts), style=style))
+    _print_line(output, Text.assemble(*map(_part, parts), style=style))
 
 
 def note(*parts: Any, label: str = "note: ") -> None:
     """A line on standard error, never read as markup, behind a yellow label."""
-    errors.print(Text.assemble((label, "yellow"), *map(_part, parts)))
+    _print_line(errors, Text.assemble((label, "yellow"), *map(_part, parts)))
+
+
+def show_error(error: Exception) -> None:
+    """Print the message of an error on standard error, without control characters, behind a red label."""
+    _print_line(errors, Text.assemble(("Error: ", "red"), printable(str(error))))
+
+
+def _print_line(console: Console, line: Text) -> None:
+    """Print prose folded between words. A line with a command, and what goes into a file or a pipe, has no line break
+    that is not in the text, so that the command can be copied: the terminal itself folds it."""
+    holds_a_command = "kraq " in line.plain
+    console.print(line, soft_wrap=holds_a_command or not console.is_terminal)
 
 
 def _part(part: Any) -> Any:

@@ -36,8 +36,8 @@ def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], int | No
 
 
 def shortened(text: str, length: int = SNIPPET) -> str:
-    """Shorten a text to at most `length` characters, cut between words where there are any, with
-    "…" where it was cut."""
+    """Shorten a text to at most `length` characters, cut between words if there are any, with
+    "…" if it was cut."""
     if len(text) <= length:
         return text
     beginning = text[: length - 1]
@@ -61,7 +61,7 @@ def passage(hit: Hit) -> Json:
 
 
 def stored(question: Question, topics: Mapping[str, str], similarity: float | None = None) -> Json:
-    """`topics` are those of the index by the question's id; `similarity` to what was asked for is a cosine, None where
+    """`topics` are those of the index by the question's id; `similarity` to what was asked for is a cosine, None if
     nothing was."""
     return {
         "question_id": question.id,

@@ -170,8 +170,8 @@ class Api:
         return entry_json(self.index_of(query), number)
 
     def review(self, body: requests.ReviewRequest, number: int) -> Json:
-        """The entry as it is then. Raises RequestError where the server may not edit, where somebody changed the entry
-        meanwhile, and where an answer lacks or rests on a document that is not there."""
+        """The entry as it is then. Raises RequestError if the server may not edit, where somebody changed the entry
+        meanwhile, or if an answer lacks or rests on a document that is not there."""
         served = self.index_of(body)
         if not served.edit:
             raise RequestError(403, "read_only", "This server is read-only; start it with --edit to review.")

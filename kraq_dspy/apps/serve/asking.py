@@ -42,7 +42,7 @@ class AnswerSlots:
         self.free = asyncio.Semaphore(at_once)
 
     def require_free(self) -> None:
-        """Raises RequestError where too many wait already."""
+        """Raises RequestError if too many wait already."""
         if self.free.locked() and self.waiting >= self.most_waiting:
             message = f"{self.in_use} questions are being answered and {self.waiting} wait. Try again in 5 s."
             raise RequestError(503, "busy", message, {"Retry-After": "5"})

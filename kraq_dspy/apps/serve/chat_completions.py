@@ -2,7 +2,8 @@
 
 A model is an index ("docs"), which answers with the default program, or an index and a program ("docs/combined"). The
 last message is the question, those before it are the conversation. A completion has, besides OpenAI's fields, `kraq`:
-what `POST /api/ask` answers, with the passages that the answer rests on.
+what `POST /api/ask` answers, with the passages that the answer rests on. What a web chat asks about a conversation, its
+title for instance, is answered without the documents (`chat_tasks.py`).
 """
 
 import json
@@ -21,6 +22,7 @@ from starlette.responses import Response
 from kraq_dspy.apps.serve.api import GONE, Api
 from kraq_dspy.apps.serve.asking import ProgramCall, ask, in_own_task, stream, streaming, while_connected
 from kraq_dspy.apps.serve.atlas import Json
+from kraq_dspy.apps.serve.chat_tasks import reply_to_task
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.requests import QUESTION
 from kraq_dspy.errors import did_you_mean
@@ -30,6 +32,8 @@ from kraq_dspy.workspace.refusing import refusal_text
 from kraq_dspy.workspace.registry import PROGRAMS
 
 MOST_MESSAGES = 1000
+DONE = "[DONE]"
+NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 
 class NoParameters(BaseModel):
@@ -69,6 +73,10 @@ class ChatRequest(BaseModel):
     answer_anyway: bool = False
     stream_options: StreamOptions | None = None
 
+    @property
+    def wants_usage(self) -> bool:
+        return self.stream_options is not None and self.stream_options.include_usage
+
 
 class ChatCompletions:
     """Answers the addresses below /v1 from the indexes of the API, in its places for questions."""
@@ -89,8 +97,11 @@ class ChatCompletions:
     async def complete(self, request: Request, body: ChatRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         index_name, program = self._parts_of(body.model)
-        question, earlier = _asked_in(body.messages)
+        task = _task_in(body.messages)
+        if task is not None:
+            return streaming(_task_chunks(body, task)) if body.stream else _completion(body.model, task, NO_USAGE)
 
+        question, earlier = _asked_in(body.messages)
         call = await self.api.call(request, self.api.served[index_name], program or DEFAULT_PROGRAM, question)
         call = replace(
             call,
@@ -100,10 +111,11 @@ class ChatCompletions:
         )
 
         if body.stream:
-            with_usage = body.stream_options is not None and body.stream_options.include_usage
-            return streaming(_chunks(call, body.model, with_usage=with_usage))
+            return streaming(_chunks(call, body))
         answer = await while_connected(request, ask(call))
-        return Response(status_code=GONE) if answer is None else _completion(body.model, answer)
+        if answer is None:
+            return Response(status_code=GONE)
+        return _completion(body.model, _content(answer), _usage(answer), kraq=answer)
 
     def _names(self) -> Iterator[str]:
         for index_name in self.api.served:
@@ -136,44 +148,88 @@ def _asked_in(messages: list[Message]) -> tuple[str, list[dict[str, Any]]]:
     return question, [message for message in earlier if message["role"] in ("user", "assistant")]
 
 
-def _completion(model: str, answer: Json) -> Json:
+def _task_in(messages: list[Message]) -> str | None:
+    """Return the reply to a request about a conversation, which comes alone; None for a question."""
+    spoken = [message for message in messages if message.role in ("user", "assistant")]
+    is_alone = len(spoken) == 1 and spoken[0].role == "user"
+    return reply_to_task(text_of(spoken[0].content).strip()) if is_alone else None
+
+
+def _completion(model: str, content: str, usage: Json, **more: Json) -> Json:
     """A whole answer in OpenAI's shape."""
-    message = {"role": "assistant", "content": _content(answer), "refusal": None}
+    message = {"role": "assistant", "content": content, "refusal": None}
     return {
         "id": _new_id(),
         "object": "chat.completion",
         "created": int(time.time()),
         "model": model,
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
-        "usage": _usage(answer),
-        "kraq": answer,
+        "usage": usage,
+        **more,
     }
 
 
-async def _chunks(call: ProgramCall, model: str, *, with_usage: bool) -> AsyncGenerator[ServerSentEvent, None]:
-    """An answer as it comes, in OpenAI's shape: the role, the text's parts, the end with the evidence, "[DONE]"."""
-    shared = {"id": _new_id(), "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
+class _Chunks:
+    """Writes the events of one stream in OpenAI's shape."""
 
-    def chunk(delta: Json, *, finish_reason: str | None = None, **more: Any) -> ServerSentEvent:
+    def __init__(self, body: ChatRequest) -> None:
+        self._body = body
+        self._shared = {
+            "id": _new_id(),
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": body.model,
+        }
+
+    def begin(self) -> ServerSentEvent:
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def text(self, text: str) -> ServerSentEvent:
+        return self._chunk({"content": text})
+
+    def end(self, usage: Json, **more: Json) -> Iterator[ServerSentEvent]:
+        """The end of the text, and what it took if the client wants to know."""
+        yield self._chunk({}, finish_reason="stop", **more)
+        if self._body.wants_usage:
+            yield _event({**self._shared, "choices": [], "usage": usage})
+
+    def _chunk(self, delta: Json, *, finish_reason: str | None = None, **more: Any) -> ServerSentEvent:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return ServerSentEvent(json.dumps({**shared, "choices": [choice], **more}), sep="\n")
+        return _event({**self._shared, "choices": [choice], **more})
 
-    yield chunk({"role": "assistant", "content": ""})
+
+def _event(data: Json) -> ServerSentEvent:
+    return ServerSentEvent(json.dumps(data), sep="\n")
+
+
+async def _chunks(call: ProgramCall, body: ChatRequest) -> AsyncGenerator[ServerSentEvent, None]:
+    """An answer as it comes: the role, the text's parts, the end with the evidence, "[DONE]"."""
+    chunks = _Chunks(body)
+    yield chunks.begin()
     has_text = False
     async with aclosing(in_own_task(stream(call))) as events:
         async for name, data in events:
             if name == "text":
                 has_text = True
-                yield chunk({"content": data["text"]})
+                yield chunks.text(data["text"])
             elif name == "answer":
                 if not has_text:
-                    yield chunk({"content": _content(data)})
-                yield chunk({}, finish_reason="stop", kraq=data)
-                if with_usage:
-                    yield ServerSentEvent(json.dumps({**shared, "choices": [], "usage": _usage(data)}), sep="\n")
+                    yield chunks.text(_content(data))
+                for event in chunks.end(_usage(data), kraq=data):
+                    yield event
             elif name == "error":
-                yield ServerSentEvent(json.dumps(data), sep="\n")
-    yield ServerSentEvent("[DONE]", sep="\n")
+                yield _event(data)
+    yield ServerSentEvent(DONE, sep="\n")
+
+
+async def _task_chunks(body: ChatRequest, reply: str) -> AsyncGenerator[ServerSentEvent, None]:
+    """The reply to a request about a conversation, as a stream of one part."""
+    chunks = _Chunks(body)
+    yield chunks.begin()
+    yield chunks.text(reply)
+    for event in chunks.end(NO_USAGE):
+        yield event
+    yield ServerSentEvent(DONE, sep="\n")
 
 
 def _content(answer: Json) -> str:

@@ -102,7 +102,7 @@ class Guard:
 
 
 def _split(address: str) -> tuple[str, str]:
-    """(host with port, host) of an address in small letters; empty where it is none, such as "//[::1"."""
+    """(host with port, host) of an address in small letters; empty if it is none, such as "//[::1"."""
     try:
         parts = urlsplit(address)
         return parts.netloc.lower(), parts.hostname or ""

@@ -53,7 +53,7 @@ class ServeSettings:
 
     @property
     def allowed_hosts(self) -> frozenset[str] | None:
-        """Host names that a request may be for; None where all are: an address of every network, behind a token."""
+        """Host names that a request may be for; None if all are: an address of every network, behind a token."""
         if self.host in ("0.0.0.0", "::", "") and not self.hosts:
             return None
         return LOCAL | {self.host.lower(), *(name.lower() for name in self.hosts)}

@@ -93,7 +93,7 @@ class ServedIndex:
 
     @cached_property
     def catalogue(self) -> Catalogue | None:
-        """None where there is none; to begin one is left to the command line."""
+        """None if there is none; to begin one is left to the command line."""
         return open_catalogue(self.index.path, write=self.edit)
 
     def program(
@@ -171,7 +171,7 @@ def _parts(retriever: object, depth: int) -> list[object]:
 
 
 def _refuse_models(*values: object) -> None:
-    """Raises RequestError where a request names a model to load: the server's are chosen by who starts it."""
+    """Raises RequestError if a request names a model to load: the server's are chosen by who starts it."""
     if names_a_model(*values):
         raise RequestError(
             403, "names_a_model", f"{CROSS_ENCODER.name!r} loads a model that the request names, which no client may."
@@ -179,7 +179,7 @@ def _refuse_models(*values: object) -> None:
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:
-    """A name for each: the folder's, or that of a link to it, without ".kraq", numbered where two are the same."""
+    """A name for each: the folder's, or that of a link to it, without ".kraq", numbered if two are the same."""
     names: list[str] = []
     for folder in folders:
         stem = Path(os.path.abspath(folder)).name.removesuffix(".kraq") or "index"

@@ -1,6 +1,6 @@
 """Answers the requests of two pages: what a team's own questions never touch, and the review of a test set.
 
-Both are for whoever owns the index, in `kraq explore`: a served index has them only where it was given a desk.
+Both are for whoever owns the index, in `kraq explore`: a served index has them only if it was given a desk.
 """
 
 import asyncio
@@ -104,7 +104,7 @@ class TestsetApi:
         return _row_json(served, row)
 
     def decide(self, body: requests.RowRequest, id: str) -> Json:
-        """The row as it is then. Raises RequestError where the server may not edit, and where somebody changed it."""
+        """The row as it is then. Raises RequestError if the server may not edit, or if somebody changed it."""
         served = self.api.index_of(body)
         testset = _editable(served)
         if body.action == "add":

@@ -184,7 +184,7 @@ def _lines(text: str, linked: Mapping[int, Linked], levels: Mapping[int, int]) -
 
 
 def _level(line: str, following: str) -> int:
-    """Tell the level of a heading in Markdown; 0 where the line is none."""
+    """Tell the level of a heading in Markdown; 0 if the line is none."""
     if match := _HEADING.match(line):
         return len(match[1])
     underline = _UNDERLINE.fullmatch(following)

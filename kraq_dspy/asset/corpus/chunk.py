@@ -121,7 +121,7 @@ def _headings(headings: Sequence[Heading], start: int, end: int) -> tuple[str, .
 
 
 def _pages(ends: Sequence[int], start: int, end: int) -> Metadata:
-    """The page on which a chunk begins and, where that is another, on which it ends; {} without pages."""
+    """The page on which a chunk begins and, if that is another, on which it ends; {} without pages."""
     if not ends:
         return {}
     first, last = bisect(ends, start) + 1, bisect(ends, end - 1) + 1

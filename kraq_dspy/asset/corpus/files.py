@@ -22,7 +22,7 @@ class CorpusFile:
 
 
 def find_files(root: Path) -> Iterator[CorpusFile | Failure]:
-    """The files of a folder and of those in it, sorted by name within each; `root` alone where it is a file.
+    """The files of a folder and of those in it, sorted by name within each; `root` alone if it is a file.
 
     Hidden files and folders are passed over, and so are indexes, which hold what was made of a corpus. A link to a
     file inside `root` is followed; links to folders are not, because they can lead in circles, and nothing outside

@@ -136,7 +136,7 @@ def _load_file(
 
 
 def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The rows, or what is wrong with the file where none of the first has a column that somebody has named: it would
+    """The rows, or what is wrong with the file if none of the first has a column that somebody has named: it would
     be read without titles, or with ids that are not its own."""
     lacking = frozenset(settings.named)
     first: list[Row | BadRow] = []

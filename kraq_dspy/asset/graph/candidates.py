@@ -2,7 +2,7 @@
 
 Names with one normalised string are one. Beyond that, a wrong merge costs more than a missed one: it puts two things
 into one node, and no later step can take them apart. Similarity alone is no proof ("Prussian", "Russian"; "Las Vegas",
-"Last Vegas"). So two names merge unasked only where what differs does not tell things apart: `names.skeletons`
+"Last Vegas"). So two names merge unasked only if what differs does not tell things apart: `names.skeletons`
 (accents, spaces, hyphens), and acronyms that a text introduces ("Universidad de Buenos Aires (UBA)") or that mean one
 thing everywhere ("NYC"). Other acronyms are doubtful: only a model merges them. Names that are similar and no more are
 candidates on request (`graph/similar_names.py`).
@@ -35,7 +35,7 @@ _MEANINGS = 3  # names that an acronym may stand for
 
 @dataclass(frozen=True, slots=True)
 class NameCount:
-    """A distinct spelling, how often the extractions have it, and its most frequent type ("" where unknown)."""
+    """A distinct spelling, how often the extractions have it, and its most frequent type ("" if unknown)."""
 
     name: str
     type: str
@@ -60,7 +60,7 @@ class MergeCandidate:
 
 @dataclass(frozen=True, slots=True)
 class NameGroup:
-    """The spellings of one key, and its most frequent type ("" where unknown)."""
+    """The spellings of one key, and its most frequent type ("" if unknown)."""
 
     counts: dict[str, int]
     name: str  # the preferred one

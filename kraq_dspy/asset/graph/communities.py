@@ -99,7 +99,7 @@ class Followed:
             labels[[number[entity_id] for entity_id in community.entity_ids if entity_id in number]] = place
 
     def split(self, part: Part, level: int, communities_among: Callable[[Part, int, str], Ints]) -> list[Part]:
-        """`part` by the former communities of `level`; empty where none of its entities was in one. New entities that
+        """`part` by the former communities of `level`; empty if none of its entities was in one. New entities that
         nothing links to a former one form the `communities_among` themselves."""
         if level not in self._labels:
             return []
@@ -137,7 +137,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class _Splitting:
-    """How a part of the graph falls into communities: as in a former hierarchy where it has them,
+    """How a part of the graph falls into communities: as in a former hierarchy if it has them,
     else as the settings say."""
 
     graph: NumberedGraph

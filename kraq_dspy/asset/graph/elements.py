@@ -62,7 +62,7 @@ def community_elements(
 
 @dataclass(frozen=True)
 class _Part:
-    """A sub-community: its summary, where it has one, and all its lines, where they are not more than fit at all."""
+    """A sub-community: its summary, if it has one, and all its lines, if they are not more than fit at all."""
 
     community: Community
     summary: str | None
@@ -135,7 +135,7 @@ def _all_lines(
     *,
     with_endpoints: bool = True,
 ) -> list[str] | None:
-    """The `_lines` of all of them; None where these take more than `limit` tokens, found by the first of them."""
+    """The `_lines` of all of them; None if these take more than `limit` tokens, found by the first of them."""
     if _MARK * (len(entity_ids) + len(relationship_ids)) > limit:
         return None
 
@@ -153,7 +153,7 @@ def _lines(
 ) -> Iterator[str]:
     """Relationships by combined degree, each after the entities that it links and that were not shown yet.
 
-    A claim about a link stands with the first relationship of its two entities; where none is shown, with its subject.
+    A claim about a link stands with the first relationship of its two entities; if none is shown, with its subject.
     """
     entities = {entity_id: graph.entities[entity_id] for entity_id in entity_ids}
     links = [graph.relationships[relationship_id] for relationship_id in relationship_ids]

@@ -124,7 +124,7 @@ def skeletons(name: str, key: str | None = None) -> frozenset[str]:
     "Treaty of Versailles" and "Versailles Treaty", "City of New York" and "New York City". A name written in small
     letters alone has another one without the plural s of its last word. In short names every letter counts: accents
     stay in names of five letters ("Paris", "Pâris"), and shorter names have their key alone. `key` is the
-    normalised name, where it is known.
+    normalised name, if it is known.
     """
     key = normalise_name(name) if key is None else key
     plain = _in_plain_order(name)
@@ -263,7 +263,7 @@ def _distinguishes(token: str) -> bool:
 def may_be_a_person(name: str, kind: str) -> bool:
     """Whether a name is that of a person, or may be one as far as its spelling goes.
 
-    `kind` is the type that was extracted, "" where it is unknown: then two to four capitalised words may be a person.
+    `kind` is the type that was extracted, "" if it is unknown: then two to four capitalised words may be a person.
 
     >>> may_be_a_person("Maria Garcia", ""), may_be_a_person("University of Oslo", ""), may_be_a_person("Oslo", "city")
     (True, False, False)

@@ -91,7 +91,7 @@ class PassageGraph(SharedByCopies):
     def visits(self, start: dict[str, float], damping: float) -> Visits:
         """Personalised PageRank: a walker returns to `start`, by its weights, with probability 1 - `damping`.
 
-        In a large graph the walk is followed where it is not faint (`_nearby`), in others to the end (`_exact`). Raises
+        In a large graph the walk is followed if it is not faint (`_nearby`), in others to the end (`_exact`). Raises
         KeyError for a passage that the graph does not know.
         """
         reset = np.zeros(len(self.degrees))
@@ -262,7 +262,7 @@ def _rounds() -> Iterator[int]:
 
 
 def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
-    """Tell where each of `some` stands in sorted `ids`; -1 where it does not."""
+    """Tell where each of `some` stands in sorted `ids`; -1 if it does not."""
     if not len(ids) or not some:
         return [-1] * len(some)
     encoded = np.array([id.encode() for id in some], "S")

@@ -2,7 +2,7 @@
 
 Similarity is no proof: "Prussian" and "Russian" are 0.93 alike, "Maria Garcia" and "Mario Garcia" 0.92. On names of
 people one wrong merge is worse than ten missed ones (docs/results/resolution.md). So names that differ in a number, a
-roman numeral or a word such as "north" or "junior" are no candidates at all; those of people are merged only where a
+roman numeral or a word such as "north" or "junior" are no candidates at all; those of people are merged only if a
 model confirms it; and each name joins at most the one that it is most like, so that no chain leads from one thing to
 another.
 """

@@ -97,7 +97,7 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
     """
 
     def __init__(self, path: Path, *, write: bool = True) -> None:
-        """Makes the file where there is none. Raises IndexStateError for one that is damaged or of a newer version."""
+        """Makes the file if there is none. Raises IndexStateError for one that is damaged or of a newer version."""
         self.path = path
         if write and not path.exists():
             with suppress(OSError):  # which the database tells in words
@@ -379,7 +379,7 @@ def _write(
     is_change: bool = True,
     key: str | None = None,
 ) -> None:
-    """Write an entry in its place, under another `key` where one is given; a change is a new revision."""
+    """Write an entry in its place, under another `key` if one is given; a change is a new revision."""
     if key is not None:
         connection.execute("UPDATE entries SET status = ?, key = ? WHERE number = ?", (status, key, entry.number))
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import orjson
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset import consent
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.mentions_file import read_mentions, save_mentions
@@ -68,6 +69,7 @@ MENTIONS = "mentions.arrays"
 FLOOR = "floor.json"
 _TO_ERASE = "erase"  # the name under which a draft notes that text was removed from it
 _AT_ONCE = 500  # rows per read, ids per query
+_KEPT = 2048  # chunks, and as many questions, that an index keeps in memory once they were read
 
 
 class Index(SharedByCopies):
@@ -93,6 +95,8 @@ class Index(SharedByCopies):
         self._apart: TemporaryDirectory[str] | None = None
         self._whole_apart: TemporaryDirectory[str] | None = None
         self._opening, self._closed = threading.RLock(), False
+        self._recent_chunks = Recent[str, Chunk](_KEPT)
+        self._recent_questions = Recent[str, Question](_KEPT)
 
     @classmethod
     def create(
@@ -134,7 +138,7 @@ class Index(SharedByCopies):
     def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False, damaged: bool = False) -> Self:
         """An index that exists.
 
-        Readers get the last complete state; with `unfinished`, or where there is none, what a writer makes or has left.
+        Readers get the last complete state; with `unfinished`, or if there is none, what a writer makes or has left.
         With `damaged`, one that is not what was written is opened too: to look what is wrong, or to mend it.
 
         Raises IndexStateError when it is absent, foreign, damaged or of another schema; IndexLockedError when `write`
@@ -176,6 +180,8 @@ class Index(SharedByCopies):
                 for store in self._stores.values():
                     store.close()
                 self._stores.clear()
+                self._recent_chunks.clear()
+                self._recent_questions.clear()
                 self._database.close()
                 self._lease.release()
                 if self._apart is not None:
@@ -247,7 +253,7 @@ class Index(SharedByCopies):
         return changed
 
     def require_no_labels(self) -> None:
-        """Raise ScopeError, for what reads all documents, where some may be read by some people
+        """Raise ScopeError, for what reads all documents, if some may be read by some people
         only."""
         if self._manifest.has_labels:
             raise ScopeError(
@@ -256,7 +262,7 @@ class Index(SharedByCopies):
             )
 
     def require_labels(self) -> None:
-        """Raises ScopeError where no document says who may read it, so that a scope means nothing."""
+        """Raises ScopeError if no document says who may read it, so that a scope means nothing."""
         if not self._manifest.has_labels:
             raise ScopeError(
                 f"No document of {str(self.path)!r} says who may read it, so a scope would show nothing. Index it with "
@@ -273,7 +279,7 @@ class Index(SharedByCopies):
             )
 
     def file(self, name: str) -> Path | None:
-        """A file of the state, such as "raptor.json"; None where it has none. Raises IndexStateError for damage."""
+        """A file of the state, such as "raptor.json"; None if it has none. Raises IndexStateError for damage."""
         return self._lease.path(name)
 
     def damage(self) -> list[str]:
@@ -419,8 +425,16 @@ class Index(SharedByCopies):
             lines.update(json.loads(value) if kind == "text" else json.loads(restored(value)).get("left_out", []))
         return lines
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether this is a complete state that is read, in which nothing changes."""
+        return self._lease.is_constant
+
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        return self.get(Chunk, ids)
+        """Chunks in the order of `ids`. Raises UnknownRecordError."""
+        if not self.is_constant:
+            return self.get(Chunk, ids)
+        return self._recent_chunks.of(ids, lambda new: self.get(Chunk, new))
 
     def reading_order(self, document_ids: Collection[str] | None = None) -> dict[str, str]:
         """Document ids by chunk ids, of all or of these documents: by document id, then position, however the chunks
@@ -494,7 +508,10 @@ class Index(SharedByCopies):
         (self.home / MENTIONS).unlink(missing_ok=True)
 
     def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
-        return self.get(Question, ids)
+        """Questions in the order of `ids`. Raises UnknownRecordError."""
+        if not self.is_constant:
+            return self.get(Question, ids)
+        return self._recent_questions.of(ids, lambda new: self.get(Question, new))
 
     def questions(
         self, level: int | None = None, *, source: str | None = None, duplicates: bool = False
@@ -598,7 +615,7 @@ class Index(SharedByCopies):
         }
 
     def deepest_level(self) -> int:
-        """The level of the narrowest communities; -1 where there are none."""
+        """The level of the narrowest communities; -1 if there are none."""
         with self._database.reading() as connection:
             return int(connection.execute("SELECT coalesce(max(level), -1) FROM communities").fetchone()[0])
 
@@ -641,7 +658,7 @@ class Index(SharedByCopies):
     def vectors_named(self, name: str) -> VectorStore:
         """A store of its own beside the two above, made when first asked for: "entities", "reports", ...
 
-        What a reader adds to one is kept for later readers where nobody else writes at that moment.
+        What a reader adds to one is kept for later readers if nobody else writes at that moment.
         """
         with self._opening:
             if self._closed:
@@ -652,7 +669,7 @@ class Index(SharedByCopies):
             return self._stores[name]
 
     def _on_server(self, name: str) -> QdrantVectorStore:
-        """Open the vectors on the server that the user's settings name. Raises UntrustedError where
+        """Open the vectors on the server that the user's settings name. Raises UntrustedError if
         neither they name it nor anybody agreed to it."""
         server, own = self._manifest.settings.store, self.own_store
         bare = consent.bare_address

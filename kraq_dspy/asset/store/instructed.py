@@ -140,13 +140,13 @@ class InstructedStore(SharedByCopies):
         return unit_rows(vectors), present
 
     def whole(self, owner_id: str) -> Vectors | None:
-        """All vectors of an owner, float32 `[n_parts, dimension]`, rows L2-normalised; None where it has no row."""
+        """All vectors of an owner, float32 `[n_parts, dimension]`, rows L2-normalised; None if it has no row."""
         row = self._row(owner_id)
         return None if row is None else unit_rows(row[1])
 
     def part(self, owner_id: str, passage_ids: Collection[str]) -> InstructedRow:
         """The row of an owner with none but these passages: of a question those of its passages, of a passage that is
-        one of these all its sentences. Raises KeyError where it has no row."""
+        one of these all its sentences. Raises KeyError if it has no row."""
         row = self._row(owner_id)
         if row is None:
             raise KeyError(owner_id)
@@ -158,7 +158,7 @@ class InstructedStore(SharedByCopies):
         return InstructedRow(owner_id, tuple(keys[place].hex() for place in places), vectors[places])
 
     def _row(self, owner_id: str) -> tuple[list[bytes], Vectors] | None:
-        """The keys of an owner's parts, and their vectors as they are kept; None where it has no row."""
+        """The keys of an owner's parts, and their vectors as they are kept; None if it has no row."""
         with self._database.reading() as connection:
             row = connection.execute(
                 "SELECT owner, parts, sum, vectors FROM rows WHERE owner = ?", (_key(owner_id),)
@@ -236,7 +236,7 @@ def any_instructed(path: Path, *, write: bool = False) -> Iterator[InstructedSto
 
 
 def forget_chunks(path: Path, chunk_ids: Collection[str]) -> None:
-    """Do as `InstructedStore.forget` does, in the store at `path`, where there is one."""
+    """Do as `InstructedStore.forget` does, in the store at `path`, if there is one."""
     if path.exists():
         with any_instructed(path, write=True) as store:
             store.forget(chunk_ids)

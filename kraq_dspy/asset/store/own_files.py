@@ -124,9 +124,9 @@ def read_sums(home: Path) -> dict[str, Sum]:
 
 
 def own_file(home: Path, name: str) -> Path | None:
-    """The file `name` of a complete state; None where the state has none, or one that is not finished.
+    """The file `name` of a complete state; None if the state has none, or one that is not finished.
 
-    Raises IndexStateError when it is missing or is not what it was: of another size, or, where it is not very large,
+    Raises IndexStateError when it is missing or is not what it was: of another size, or, if it is not very large,
     of another content.
     """
     for left in reversed(range(_ATTEMPTS)):
@@ -162,7 +162,7 @@ def damaged_files(home: Path) -> Iterator[tuple[str, str]]:
 
 
 def require_descriptors(error: OSError | None = None) -> None:
-    """Raises IndexStateError where this process may open no more files, which makes every file look damaged."""
+    """Raises IndexStateError if this process may open no more files, which makes every file look damaged."""
     try:
         if error is None:
             os.close(os.open(os.devnull, os.O_RDONLY))
@@ -178,7 +178,7 @@ def require_descriptors(error: OSError | None = None) -> None:
 
 
 def _identity(path: Path, expected: Sum) -> tuple[Any, ...] | None:
-    """What is another as soon as the file is replaced or written to; None where it cannot be looked at."""
+    """What is another as soon as the file is replaced or written to; None if it cannot be looked at."""
     with suppress(OSError):
         status = path.stat()
         return expected, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
@@ -303,7 +303,7 @@ class FileLock:
 
 
 def holder(path: Path) -> str | None:
-    """Tell who holds the lock at this moment, in words; None where nobody does."""
+    """Tell who holds the lock at this moment, in words; None if nobody does."""
     require_own_file(path)
     try:
         with path.open("rb") as file:

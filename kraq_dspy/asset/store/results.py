@@ -83,7 +83,7 @@ class ResultStore:
             connection.execute("DELETE FROM settled WHERE stage = ?", (stage,))
 
     def settled(self, stage: str) -> str:
-        """Return what `settle` was told last; "" where it was taken back."""
+        """Return what `settle` was told last; "" if it was taken back."""
         with self._database.reading() as connection:
             row = connection.execute("SELECT made_by FROM settled WHERE stage = ?", (stage,)).fetchone()
         return row[0] if row else ""
@@ -214,7 +214,7 @@ class ResultStore:
 
     def forget_outdated(self, stage: str, current: Collection[str], among: Collection[str] | None = None) -> None:
         """Forget the results and journals of a stage but those of the `current` items: they were made of something that
-        is no longer so. Of `among`, where that is given; failures stay, to be tried again."""
+        is no longer so. Of `among`, if that is given; failures stay, to be tried again."""
         with self._database.writing() as connection:
             for table in ("results", "journal"):
                 rows = connection.execute(f"SELECT DISTINCT item_id FROM {table} WHERE stage = ?", (stage,)).fetchall()

@@ -39,7 +39,7 @@ class ServedAnswers(SharedByCopies):
 
     @property
     def catalogue(self) -> Catalogue:
-        """The catalogue with all its entries. Raises ScopeError where only some of them may be read."""
+        """The catalogue with all its entries. Raises ScopeError if only some of them may be read."""
         if self.readable is not None:
             raise ScopeError("The catalogue holds answers from documents that may not be read here: see entries().")
         return self._catalogue
@@ -95,7 +95,7 @@ class ServedAnswers(SharedByCopies):
                 self._vectors = None
 
     def _served(self, entry: CatalogueEntry | None) -> CatalogueEntry | None:
-        """The entry as it is served; None where it is not approved, or may not be read."""
+        """The entry as it is served; None if it is not approved, or may not be read."""
         if entry is None or entry.status != "approved":
             return None
         if self.readable is None:

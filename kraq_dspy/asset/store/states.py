@@ -53,7 +53,7 @@ class Lease:
         return self.file is not None
 
     def path(self, name: str) -> Path | None:
-        """Tell where the file `name` is, None where there is none. Raises IndexStateError for one
+        """Tell where the file `name` is, None if there is none. Raises IndexStateError for one
         that is damaged."""
         if self.is_constant:
             return own_files.own_file(self.home, name)
@@ -67,7 +67,7 @@ class Lease:
 def hold_state(root: Path, *, unfinished: bool = False) -> Lease:
     """The last complete state of an index of this schema, or what there is of one that was never completed.
 
-    With `unfinished`, what is being written, or was left half-way, where there is such a draft. Raises IndexStateError.
+    With `unfinished`, what is being written, or was left half-way, if there is such a draft. Raises IndexStateError.
     """
     for _ in range(_ATTEMPTS):
         fields = manifests.read_fields(root)
@@ -80,7 +80,7 @@ def hold_state(root: Path, *, unfinished: bool = False) -> Lease:
 
 
 def require_free(root: Path, readers: int = access.ALL) -> None:
-    """The folder for a new index, made where it is not there, for `readers` (`access.readers_of`). What a writer of the
+    """The folder for a new index, made if it is not there, for `readers` (`access.readers_of`). What a writer of the
     first draft left is no hindrance.
 
     Raises IndexStateError when it holds an index or anything else already.

@@ -42,7 +42,7 @@ def sync_vectors(
     is_stopped: Callable[[], bool] = lambda: False,
     left_out: Callable[[str, str], None] | None = None,
 ) -> int:
-    """Make `ids` the points of `store`; returns how many were missing. `points` are read only where some are.
+    """Make `ids` the points of `store`; returns how many were missing. `points` are read only if some are.
 
     A point that is there is not embedded again, so an id has to change with its text. A batch is on disk before the
     next is embedded, and where `is_stopped()` says so the next is left for another run. A text that the encoder makes

@@ -1,7 +1,7 @@
 """Says which table of `index.db` holds which record, and by which columns records can be asked for.
 
 `seq` numbers the records of a table in the order in which they were first added. `data` is the whole record as JSON,
-compressed where it is large and no query looks into it; `sum` is the checksum of `id` and `data`, compared whenever a
+compressed if it is large and no query looks into it; `sum` is the checksum of `id` and `data`, compared whenever a
 record is read.
 """
 
@@ -118,7 +118,7 @@ def require_all(database: Database) -> None:
 
 
 def record_of(kind: type[R], key: str | bytes, data: str | bytes, stored_sum: int) -> R:
-    """The record of a row. Raises IndexStateError where it is not what was written."""
+    """The record of a row. Raises IndexStateError if it is not what was written."""
     try:
         if checksum(key, data) == stored_sum:
             return loads(kind, restored(data))

@@ -31,7 +31,7 @@ _COPYING, _CHECKED = "copying", "checked"
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """`former` and `present` are schema versions, equal where nothing was to be done. `kept` is the index as it was."""
+    """`former` and `present` are schema versions, equal if nothing was to be done. `kept` is the index as it was."""
 
     path: Path
     former: int

@@ -19,7 +19,7 @@ from kraq_dspy.records import Document
 class Example:
     """A question and what is known about its answer.
 
-    Any of `answers` is right; they are empty where the source says that the passages hold no answer. `answer_items` are
+    Any of `answers` is right; they are empty if the source says that the passages hold no answer. `answer_items` are
     the items of a list answer, each with its synonyms. `supporting_ids` are documents that hold the evidence;
     `context_ids` those that the source showed with the question. Other columns of the source are in `metadata`.
 
@@ -68,7 +68,7 @@ class Dataset:
     >>> len(Dataset("mine", (oslo,), (question,)).examples)
     1
 
-    Raises EvaluationError, naming the row, where that is not so.
+    Raises EvaluationError, naming the row, if that is not so.
     """
 
     name: str
@@ -144,7 +144,7 @@ _QUESTION_COLUMNS = {"id", "question", "answers", "supporting_ids", "type", "con
 
 
 def load_local(folder: Path, *, name: str = "") -> Dataset:
-    """A data set from its folder, whose name it takes; `triples` are left empty where there are none.
+    """A data set from its folder, whose name it takes; `triples` are left empty if there are none.
 
     Raises EvaluationError when there are no questions, or a line is not JSON or lacks a column.
     """

@@ -153,7 +153,7 @@ def qasper(tables: Tables, into: Collected) -> None:
     """QASPER: questions about NLP papers, with the paragraphs that answer them (Dasigi et al., 2021).
 
     A document is a paragraph (or the abstract), titled with its paper and section. `answers` are the annotators', none
-    where all of them found the question unanswerable. Evidence in tables and figures has no paragraph and is left out
+    if all of them found the question unanswerable. Evidence in tables and figures has no paragraph and is left out
     of `supporting_ids`.
     """
     for paper in tables["papers"]:
@@ -286,7 +286,7 @@ def golden_questions(path: Path) -> list[RawRow]:
 def bioasq(tables: Tables, into: Collected) -> None:
     """BioASQ, task B: biomedical questions with snippets of abstracts (Tsatsaronis et al., 2015).
 
-    A document is a snippet, or an abstract where there are some, as in the KRAQ papers; a question none of whose
+    A document is a snippet, or an abstract if there are some, as in the KRAQ papers; a question none of whose
     abstracts is there keeps its snippets. `answer_items` are the items of a list question with their synonyms;
     `answers` the synonyms of all items, "yes" or "no", or for summary questions the ideal answers.
     """

@@ -1,6 +1,6 @@
 """Says whether a predicted answer is right, by matching strings, words and meanings; all in [0, 1], higher is better.
 
-`gold` is always a sequence of answers any of which is right, except where a docstring says otherwise. Every function
+`gold` is always a sequence of answers any of which is right, except if a docstring says otherwise. Every function
 raises EvaluationError when `gold` is empty or blank, or when the prediction is not a string. An empty prediction is a
 wrong answer and scores 0.0.
 """

@@ -3,8 +3,9 @@
     metric = named_metric("token_f1")  # or "recall@10", "my_metrics.py:politeness"
     metric(dspy.Example(question="Which city?", answer="Oslo"), dspy.Prediction(answer="Oslo"))  # 1.0
 
-DSPy reads a metric's value in three ways: Evaluate averages it; bootstrapping optimizers (`trace` is given) take it for
-yes or no, where 0.3 would be a yes; GEPA wants a score and a text in a Prediction, which is true even at score 0.0.
+DSPy reads a metric's value in three ways. Evaluate averages it. Bootstrapping optimizers (they pass
+`trace`) take it for yes or no, and 0.3 would be a yes. GEPA wants a Prediction with a score and a
+text, which is true even at score 0.0.
 
 An example has `answer` or `answers` (for lists `answer_items`, for retrieval `supporting_ids`), as
 `Example.to_dspy()` makes it; a prediction has `answer` (or `response`) and, for retrieval, `hits`. What is missing
@@ -60,8 +61,8 @@ class ScoredFeedback(dspy.Prediction):
 class Metric:
     """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo.
 
-    `needs` names the fields of an example without which it is undefined: "answers", "supporting_ids";
-    `not_of` the types of questions for which it is.
+    `needs` names the fields of an example that it cannot do without ("answers", "supporting_ids"),
+    and `not_of` the types of questions that it does not apply to.
 
     >>> exact_match(dspy.Example(answer="Oslo"), dspy.Prediction(answer="oslo"))
     1.0
@@ -145,7 +146,7 @@ def named_metric(name: str, *, k: int | None = None) -> Metric:
 
 @functools.cache
 def own_function(name: str) -> Callable[..., Any]:
-    """ "package.module:function" or "file.py:function". Raises ConfigError where there is none."""
+    """ "package.module:function" or "file.py:function". Raises ConfigError if there is none."""
     place, _, attribute = name.rpartition(":")
     try:
         names = runpy.run_path(place) if place.endswith(".py") else vars(importlib.import_module(place))
@@ -305,7 +306,7 @@ def gold_of(example: Any) -> Sequence[str]:
 
 def _gold_or_none(example: Any) -> Any:
     """The `answers`, be there none of them; `answer` where an example has no such field. The column `answer` of a file
-    that comes along says "nan" where there is no answer."""
+    that comes along says "nan" if there is no answer."""
     gold = getattr(example, "answers", None)
     return getattr(example, "answer", None) if gold is None else gold
 
@@ -329,7 +330,7 @@ def answer_of(prediction: Any) -> str:
 def evidence_of(example: Any, prediction: Any) -> list[str]:
     """The passages that an answer was read from: the prediction's `hits`, its `passages`, or those it was given.
 
-    Raises EvaluationError where there are none of these.
+    Raises EvaluationError if there are none of these.
     """
     hits: Sequence[Hit] | None = getattr(prediction, "hits", None)
     if hits is not None:

@@ -47,7 +47,7 @@ def meteor(gold: Sequence[str], predicted: str) -> float:
 
     Identical texts of m words reach 1 - 0.5/m^3, not 1.0: a single right word scores 0.5. Stems and synonyms are
     English; other languages match by form alone. nltk looks synonyms up by stem, so a word that stemming changes
-    ("automobile") has none, here as in all figures made with it. Raises EvaluationError where nltk has no WordNet.
+    ("automobile") has none, here as in all figures made with it. Raises EvaluationError if nltk has no WordNet.
     """
     references = [split_words(reference) for reference in check_references(gold)]
     words, wordnet = split_words(check_prediction(predicted)), _wordnet()

@@ -25,7 +25,7 @@ PAPERS = ("kraq", "thesis", "qa_rag", "k2rag", "qa_search")
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """A row or a column: the coordinates that it fixes, "" where it leaves one open.
+    """A row or a column: the coordinates that it fixes, "" if it leaves one open.
 
     `suffix` ends the system's name where the other part begins it. Several `systems` stand for the mean of theirs.
     `statistic` is "mean", "q1" or "q3"; `against` names the system from which a share is saved, in percent.
@@ -57,10 +57,10 @@ class TablePart:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """`definition` names the table of ours that is run for it; "" where another `command` makes the report.
+    """`definition` names the table of ours that is run for it; "" if another `command` makes the report.
 
-    `theirs` are the printed figures, row by row; `datasets` those of the paper, in its order; `settings` and
-    `options` what `--paper` sets for this table beside what it sets for its definition.
+    `theirs` are the printed figures, row by row, and `datasets` the paper's data sets, in its
+    order. `settings` and `options` are what `--paper` adds to the table's definition.
     """
 
     id: str
@@ -98,7 +98,7 @@ class PaperTable:
 
 @dataclass(frozen=True, slots=True)
 class PaperSetup:
-    """What a paper's experiments were made with (`setups.toml`).
+    """The setup of a paper's experiments (`setups.toml`).
 
     `models` are the paper's by role, `settings` sections of kraq.toml, `prompts` instructions by signature. `otherwise`
     is what is done in another way here whatever is set.
@@ -110,7 +110,7 @@ class PaperSetup:
     otherwise: tuple[str, ...] = ()
 
     def give_prompts(self, program: dspy.Module) -> None:
-        """The program's predictors get the paper's instructions, where it has some for their signature."""
+        """The program's predictors get the paper's instructions, if it has some for their signature."""
         with thawed(program):
             for predictor in program.predictors():
                 if text := self.prompts.get(base_signature(predictor)[0]):

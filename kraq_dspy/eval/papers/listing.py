@@ -25,7 +25,7 @@ RESOURCES: Mapping[str, Callable[[SystemSummary], float | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A paper's table with our figures; None where nothing was run. `datasets` are those of the rows that were."""
+    """A paper's table with our figures; None if nothing was run. `datasets` are those of the rows that were."""
 
     table: PaperTable
     rows: tuple[str, ...]
@@ -95,7 +95,7 @@ def _run_on(dataset: str, by_name: Mapping[str, RunSummary]) -> RunSummary | Non
 
 
 def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
-    """The figure that a cell names; in percent where the paper prints percent. None where the run has none."""
+    """The figure that a cell names; in percent where the paper prints percent. None if the run has none."""
     if run is None:
         return None
 

@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPlan:
-    """What is tried, and what it may take.
+    """The candidates to try, and the limits of the trial.
 
     `chunk_tokens` are sizes of chunks, `ks` numbers of passages. `context` is the most tokens of passages that an
     answer may be read from, on average; `minutes` is the time of one run. `seed` orders the questions.
@@ -90,7 +90,7 @@ def chunks_of(tokens: int, usual: ChunkSettings) -> ChunkSettings:
 
 
 def rungs(n_questions: int) -> list[int]:
-    """How many questions each round of a race asks: a quarter, a half, all; at least `FEW` where there are so many.
+    """How many questions each round of a race asks: a quarter, a half, all; at least `FEW` if there are so many.
 
     >>> rungs(200), rungs(30), rungs(12)
     ([50, 100, 200], [20, 30], [12])

@@ -88,7 +88,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds that are left; below 0 where the time is over."""
+        """Seconds that are left; below 0 if the time is over."""
         return self._started + self._seconds - monotonic()
 
     def start(self, stage: str, total: int | None) -> None:
@@ -211,7 +211,7 @@ class Race:
         )
 
     def open(self, tokens: int, *, graph: bool) -> Workspace:
-        """The index of that size, made now where it is not there."""
+        """The index of that size, made now if it is not there."""
         if (tokens, graph) not in self._spaces:
             self.indexes.make(tokens, graph=graph)
             self._spaces[tokens, graph] = self._stack.enter_context(self.indexes.open(tokens))
@@ -240,7 +240,7 @@ class Race:
         return in_time
 
     def _refused(self, candidate: Candidate) -> str:
-        """Why a candidate that was asked is out all the same; "" where it is not."""
+        """Why a candidate that was asked is out all the same; "" if it is not."""
         rows = self._rows[candidate.name].values()
         if all(row.failure is not None for row in rows):
             return f"every question failed: {next(iter(rows)).failure}"
@@ -250,7 +250,7 @@ class Race:
         return ""
 
     def _ask(self, candidate: Candidate, examples: Sequence[Example], stage: str) -> None:
-        """A row for each question that has none. Raises BudgetExceededError where the time or a budget is over."""
+        """A row for each question that has none. Raises BudgetExceededError if the time or a budget is over."""
         known = self._rows.setdefault(candidate.name, {})
         todo = [example for example in examples if example.id not in known]
         self.deadline.advance(stage, len(examples) - len(todo))

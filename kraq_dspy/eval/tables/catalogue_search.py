@@ -1,8 +1,9 @@
 """Makes the rows of QA search's tables: prepared answers looked up, a program, and both in turn.
 
-The catalogue holds the data set's questions with their gold answers, or pairs that a model makes of its documents
-("synthetic", as in the paper's section 5); it is made anew for each run and leaves the index alone. A model words
-questions otherwise, freely or in few characters, and what it wrote is kept.
+The catalogue holds the data set's questions with their gold answers, or pairs that a model makes
+from its documents ("synthetic", as in the paper's section 5). Each run makes a new one, which
+leaves the index alone. A model words questions otherwise, freely or in few characters, and what it
+wrote is kept.
 """
 
 import random
@@ -108,7 +109,7 @@ def _ask_program(run: Run, system: System, settings: Settings, writer: RowWriter
 
 
 def joined(system: System, rows: Sequence[ResultRow]) -> Iterator[ResultRow]:
-    """A row for each question of `first`: its own where that is right, else that of `then`, with the
+    """A row for each question of `first`: its own if that is right, else that of `then`, with the
     time and the calls of both. A question whose first answer failed, or that `then` was not asked,
     is left to the first."""
     first, then = system.options["first"], system.options["then"]

@@ -76,7 +76,7 @@ def load(
     needs_corpus: bool = True,
     learned: Collection[str] = frozenset(),
 ) -> ExampleSet:
-    """`name` from the folder of data sets, or the folder itself where it is one. No network is used.
+    """`name` from the folder of data sets, or the folder itself if it is one. No network is used.
 
     With `tokens`, the papers' sample: questions until their evidence has that many tokens, over that evidence alone.
     With `limit`, that many questions, drawn by the seed alone: a larger limit asks the same and more.
@@ -205,7 +205,7 @@ def prepare_index(
     setup: PaperSetup | None = None,
     progress: Progress | None = None,
 ) -> PreparedIndex:
-    """The data set's index in `folder`, built where it is not there yet, gone on with where it is unfinished.
+    """The data set's index in `folder`, built if it is not there yet, gone on with if it is unfinished.
 
     Given triples are taken instead of extracting anew. Where another index differs in the questions' generator alone,
     the work is done on a copy of it, so that nothing but the questions is asked again. `setup` gives the pipeline the

@@ -184,6 +184,6 @@ class Run:
         at_once: int,
         examples: Sequence[Example] | None = None,
     ) -> None:
-        """A row for each question that has none yet. Raises ModelError where nothing but failures come."""
+        """A row for each question that has none yet. Raises ModelError if nothing but failures come."""
         chosen = self.questions.examples if examples is None else examples
         write_rows(name, work, chosen, writer, at_once=at_once, progress=self.progress)

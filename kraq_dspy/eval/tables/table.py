@@ -33,10 +33,11 @@ _KNOWN = {
 class System:
     """`use` names a program, a retriever or a source of questions, by the table's kind; `options` are its settings.
 
-    Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own),
-    `roles` (whose model takes a role's place) and `step_roles` (whose model a step asks). `varied` names the system of
-    which an ablation made it, "" for a system of its own; `fixed` are options that a data set's settings do not
-    overrule, `datasets` those it is asked on, all where there are none.
+    `options` are those of the program. They may also hold `settings` (sections of kraq.toml for
+    this system alone), `roles` (another role's model for a role) and `step_roles` (another role's
+    model for a step). `varied` names the system that an ablation made it from, otherwise "".
+    `fixed` are options that a data set's settings do not overrule. `datasets` are its data sets;
+    empty means all.
     """
 
     name: str
@@ -49,8 +50,9 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class AsInPaper:
-    """What `--paper` asks for: the setup of a paper by its name (`papers/setups.toml`), evidence of so many `tokens`,
-    so many questions of a data set, options of systems by what they use, and more sections of kraq.toml."""
+    """The setup of a paper, for `--paper`: its name (`papers/setups.toml`), the `tokens` of
+    evidence, the number of questions of a data set, options of systems by what they use, and
+    more sections of kraq.toml."""
 
     setup: str = ""
     tokens: int | None = None
@@ -71,7 +73,7 @@ class EvalTable:
     over so many parts of the questions too. `references` "model" takes a model's
     answer from the gold evidence as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's
     own answers, "synthetic" pairs that a model makes of its documents. `papers` are ids of the papers' tables that the
-    report shows; empty for all. `of_papers` says that programs find with the papers' retriever where none is named, and
+    report shows; empty for all. `of_papers` says that programs find with the papers' retriever if none is named, and
     not with the index's own. `as_paper` is the setup that `--paper` asked for.
     """
 
@@ -115,7 +117,7 @@ class EvalTable:
 
     def for_paper(self, figure: PaperTable) -> "EvalTable":
         """Return what a table of a paper needs: its systems and those they are made of, its data
-        sets, what `--paper` sets for it, and its metrics, or all where it has none of ours."""
+        sets, what `--paper` sets for it, and its metrics, or all if it has none of ours."""
         names = set(figure.systems)
         for system in self.systems:
             if system.name in figure.systems:
@@ -147,7 +149,7 @@ class EvalTable:
         """The same with a file of `kraq optimize` in the systems' programs: in all of them, or, as "NAME=FILE", in
         system NAME and what varies it. A source of questions has it in the pipeline that makes them.
 
-        Raises ConfigError where no system is a program, and for a name that is no system.
+        Raises ConfigError if no system is a program, and for a name that is no system.
         """
         if self.kind not in ("answers", "questions"):
             raise ConfigError(

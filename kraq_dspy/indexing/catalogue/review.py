@@ -20,7 +20,7 @@ def waiting(catalogue: Catalogue) -> list[CatalogueEntry]:
 def approve(index: Index, catalogue: Catalogue, number: int, *, by: str, version: int | None = None) -> CatalogueEntry:
     """Served from now on. Its sources are the documents as they are now; those that are gone no longer count.
 
-    Nothing changes where it is approved and its sources are up to date. Raises CatalogueError for an entry that has no
+    Nothing changes if it is approved and its sources are up to date. Raises CatalogueError for an entry that has no
     answer, or that is not there, CatalogueConflictError for one that is not of this `version` any more.
     """
     entry = catalogue.get(number)

@@ -11,7 +11,7 @@ from kraq_dspy.records import AnswerSource, CatalogueEntry, Document
 
 
 def open_catalogue(index_dir: Path, *, write: bool = False) -> Catalogue | None:
-    """The catalogue of an index; None where there is none, and then none is made."""
+    """The catalogue of an index; None if there is none, and then none is made."""
     path = index_dir / CATALOGUE
     return Catalogue(path, write=write) if path.is_file() else None
 
@@ -22,7 +22,7 @@ def opened_catalogue(index_dir: Path, *, write: bool = False) -> AbstractContext
 
 
 def count_answers(index_dir: Path) -> dict[str, int] | None:
-    """The entries of an index's catalogue by status; None where there is none. Raises IndexStateError for damage."""
+    """The entries of an index's catalogue by status; None if there is none. Raises IndexStateError for damage."""
     with opened_catalogue(index_dir) as catalogue:
         return catalogue.counts() if catalogue else None
 
@@ -62,7 +62,7 @@ def overdue(index: Index) -> list[int]:
 
 
 def flag_stale(index: Index) -> list[int]:
-    """Mark those entries as stale; nothing happens where there is no catalogue. Returns their numbers."""
+    """Mark those entries as stale; nothing happens if there is no catalogue. Returns their numbers."""
     with opened_catalogue(index.path, write=True) as catalogue:
         return catalogue.flag_stale(_hashes(index, catalogue.entries("approved"))) if catalogue else []
 

@@ -84,7 +84,7 @@ def keep_floor(index: Index, embedder: Embedder) -> Floor | None:
 
 
 def read_floor(index: Index) -> Floor | None:
-    """The floor that the index stores; None where it has none. Raises IndexStateError for one that is damaged."""
+    """The floor that the index stores; None if it has none. Raises IndexStateError for one that is damaged."""
     path = index.file(FLOOR)
     if path is None:
         return None

@@ -74,7 +74,8 @@ def build_index(
     stable: bool = False,
     replace: bool = False,
 ) -> BuildReport:
-    """Index a corpus into the folder `out`: a graph, its communities, a summary and a question of each.
+    """Index a corpus into the folder `out`: a graph, its communities, a summary and a question for
+    each.
 
     >>> build_index(["Ada Lovelace met Charles Babbage in London."], "new.kraq").counts["documents"]
     1
@@ -83,30 +84,33 @@ def build_index(
     Args:
         corpus: a file or folder (jsonl, csv, parquet, txt, md, html, pdf), or a list of `Document`s or of texts.
         out: the folder of the index, by custom NAME.kraq.
-        settings: what kraq.toml would say; the defaults unless given.
-        lm: the model that does all the work. Without it and `models`, it is the one of `dspy.context` or
-            `dspy.configure`, then the one that the settings name, then the embedded one.
-        models: models by role, as `{"extractor": lm}`.
+        settings: what kraq.toml would say; without them, the defaults.
+        lm: the model that does all the work. Without it and `models`, kraq takes the one of
+        `dspy.context` or `dspy.configure`, then the one in the settings, then the embedded one.
+        models: models by role, such as `{"extractor": lm}`.
         embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
-        progress: is told how the build goes; a notebook shows it unless another is given.
-        program_states: files of `kraq optimize` for the steps; what they change is asked anew.
-        limits: bound what this run may ask of models.
-        labels: returns for a document the labels of who may read it (`Scope`); without it, they are those that the
-            documents have. An index in which one has some answers nobody without a scope.
-        random_questions: also make as many questions from random chunks as there are communities with a question.
-        stable: keep communities that are there already as far as they can be, which spares most calls after a small
-            change; without it the index is what a new build would make.
-        replace: let the corpus take the place of documents that the index has and it lacks.
+        progress: an object that hears how the build goes. Without one, a notebook shows bars.
+        program_states: files of `kraq optimize` for the steps; kraq reruns the steps that they
+        change.
+        limits: most calls, tokens and cost of this run.
+        labels: a function that returns for a document the labels of who may read it (`Scope`).
+        Without it, the documents' own labels count. Once one document has labels, the index answers
+        only questions with a scope.
+        random_questions: also make questions from random chunks, as many as communities have.
+        stable: keep existing communities as far as possible, which saves most calls after a small
+        change. Without it the index is what a new build would make.
+        replace: remove documents of the index that are not in the corpus.
 
-    Where `out` is an index already, made with the same settings, the build brings it up to date with the corpus: what
-    was done before is not done again, and documents that its corpus no longer has are removed. Another corpus than the
-    one it was made from may add documents and change them, and removes others only with `replace`.
+    If `out` is already an index with the same settings, the build updates it: it repeats no
+    finished work, and removes documents that are gone from the corpus. A corpus other than the
+    original one may add and change documents, and removes others only with `replace`.
 
-    Raises BudgetExceededError at a limit: what was paid for is kept, and the same call goes on. Raises CorpusError when
-    there is nothing to index, TypeError for what is no corpus, RemovedDocumentsError when documents would be lost,
-    IndexStateError when `out` holds something else or was made with other settings, EncoderMismatchError when it was
-    made with another encoder, ModelError when a model cannot be used.
+    Raises BudgetExceededError at a limit; the index keeps what you paid for, and the same call
+    resumes. Raises CorpusError if there is nothing to index, TypeError if `corpus` is not a corpus,
+    and RemovedDocumentsError if documents would be lost. Raises IndexStateError if `out` holds
+    something else or has other settings, EncoderMismatchError if it has another encoder, and
+    ModelError if a model does not work.
     """
     options: BuildOptions = {
         "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
@@ -146,9 +150,13 @@ async def abuild_index(
         return await builder.build()
 
 
+BY_FUNCTION = "function"
+"""In an index's origin: a function that a caller gave, `labels=`, gave the documents their labels."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What came of a corpus so far: the ids of documents and chunks that were stored, and what could not be read."""
+    """The state of reading a corpus: the ids of stored documents and chunks, and the failures."""
 
     document_ids: set[str] = field(default_factory=set)
     chunk_ids: set[str] = field(default_factory=set)
@@ -161,6 +169,7 @@ class Builder(BuildParts):
 
     owns_models: bool = True  # whether they are closed when the build ends
     stale_answers: int = 0
+    labels_by_function: bool = False  # whether a caller in Python gave a function that labels documents
     was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
 
     def __post_init__(self) -> None:
@@ -172,7 +181,7 @@ class Builder(BuildParts):
 
     @classmethod
     def at(cls, out: Path, options: BuildOptions, corpus: object = None) -> "Builder":
-        """The build of the index `out`; a new one is for those who may read the `corpus`, where that is a file or a
+        """The build of the index `out`; a new one is for those who may read the `corpus`, if that is a file or a
         folder. Raises TypeError for an option that there is not, or of a wrong kind."""
         require_known(options)
         _require_ray(options)
@@ -189,8 +198,11 @@ class Builder(BuildParts):
         progress = options.get("progress") or default_progress()
         steps = opening.steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
-        own = models is not options.get("models")
-        return cls(index, settings, models, embedder, kraq, steps, progress, random_questions, owns_models=own)
+        return cls(
+            index, settings, models, embedder, kraq, steps, progress, random_questions,
+            owns_models=models is not options.get("models"),
+            labels_by_function=options.get("labels") is not None,
+        )  # fmt: skip
 
     async def __aenter__(self) -> "Builder":
         return self
@@ -209,9 +221,12 @@ class Builder(BuildParts):
         origin = {"kind": "documents"}
         if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
             origin = {"kind": kind, "path": str(Path(corpus).resolve())}
-        same = "path" in origin and self.index.manifest.origin == origin
+        before = self.index.manifest.origin
+        same = "path" in origin and all(before.get(key) == value for key, value in origin.items())
         if self._documents_before and not replace and not same:
             opening.require_documents(self.index, (item for item in documents if isinstance(item, Document)))
+        if self.labels_by_function:
+            origin["labels"] = BY_FUNCTION
         self.index.update_manifest(origin=origin, complete=False)
 
     async def build(self) -> BuildReport:
@@ -345,7 +360,7 @@ class Builder(BuildParts):
         )
 
     async def extract(self) -> None:
-        """Extract from all chunks, or the new ones where all others were extracted by the same program and model."""
+        """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
         stage = ("extract", "extractor", self.kraq.extract)
         is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)

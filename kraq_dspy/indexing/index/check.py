@@ -44,7 +44,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """`answers` are the catalogue's by status; None where there is no catalogue."""
+    """`answers` are the catalogue's by status; None if there is no catalogue."""
 
     path: Path
     checked: dict[str, int]

@@ -35,7 +35,7 @@ LEAST, MOST = 0.1, 1.6
 
 @dataclass(frozen=True, slots=True)
 class StageEstimate:
-    """Calls and tokens (cl100k) of a stage, as far as they are not yet paid; `cost` is None where the model has no
+    """Calls and tokens (cl100k) of a stage, as far as they are not yet paid; `cost` is None if the model has no
     price."""
 
     stage: str
@@ -60,7 +60,7 @@ class Estimate:
 
     @property
     def cost(self) -> float | None:
-        """The sum over all stages; None where one of them has no price."""
+        """The sum over all stages; None if one of them has no price."""
         costs = [stage.cost for stage in self.stages]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 

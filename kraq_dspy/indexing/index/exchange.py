@@ -76,7 +76,7 @@ def write_jsonl(path: Path, records: Iterable[Any]) -> Path:
 
 
 GRAPHRAG = "graphrag"
-"""The kind of an index's origin, where it was made from GraphRAG's tables."""
+"""The kind of an index's origin, if it was made from GraphRAG's tables."""
 
 
 def import_graphrag(

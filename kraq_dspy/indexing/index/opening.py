@@ -22,7 +22,7 @@ from kraq_dspy.steps.kept import StoredSteps
 
 
 def open_for_build(out: Path, settings: Settings, embedder: Embedder, corpus: object = None) -> Index:
-    """The index at `out`, new or to be brought up to date. Accounts that may not read the `corpus`, where that is a
+    """The index at `out`, new or to be brought up to date. Accounts that may not read the `corpus`, if that is a
     file or a folder, may not read the index."""
     readers = access.readers_of(Path(corpus)) if isinstance(corpus, str | Path) else access.ALL
     if not (out / "manifest.json").exists():
@@ -52,7 +52,7 @@ def documents_of(
     """The documents of a file or folder, by the columns that the settings name; or those that are given.
 
     A text among those that are given becomes a document with its hash as id. Web pages are without their boilerplate,
-    unless the settings keep it; where they are to be added to an `index`, also without what is boilerplate there.
+    unless the settings keep it; if they are to be added to an `index`, also without what is boilerplate there.
     Raises TypeError for what is no corpus.
     """
     own = settings.corpus if isinstance(settings, Settings) else CorpusSettings()  # another kind is refused later

@@ -78,7 +78,7 @@ def located(index: Index, failures: Iterable[Failure]) -> tuple[Failure, ...]:
 
 
 def _place(document: Document) -> str:
-    """The file, and of a file with many rows the row's id, or how it begins where it has none of its own."""
+    """The file, and of a file with many rows the row's id, or how it begins if it has none of its own."""
     if not document.source or document.id == document.source:
         return document.source or document.id
     begins = repr(" ".join(document.text[:60].split()))

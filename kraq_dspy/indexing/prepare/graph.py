@@ -110,7 +110,7 @@ def report_texts(index: Index) -> SearchedTexts:
 
 
 def sentence_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
-    """Embeddings of `sentence_texts`, made where that was not done yet.
+    """Embeddings of `sentence_texts`, made if that was not done yet.
 
     Costs an embedding and a point for each sentence, so four to six times those of the passages, and holds the texts in
     memory while it is open. Raises IndexStateError for an index without passages.
@@ -119,18 +119,18 @@ def sentence_vectors(index: Index, embedder: Embedder, progress: Progress | None
 
 
 def entity_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
-    """Embeddings of `entity_texts`, made where that was not done yet. Raises IndexStateError without any."""
+    """Embeddings of `entity_texts`, made if that was not done yet. Raises IndexStateError without any."""
     return _embedded(index, "entities", embedder, entity_texts(index), progress)
 
 
 def report_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
-    """Embeddings of `report_texts`, made where that was not done yet. Raises IndexStateError for an index without
+    """Embeddings of `report_texts`, made if that was not done yet. Raises IndexStateError for an index without
     any."""
     return _embedded(index, "reports", embedder, report_texts(index), progress)
 
 
 def carry(whole: Index, view: Index) -> None:
-    """Give a view the embeddings of those of its texts that stand in the whole index word for word; where nothing was
+    """Give a view the embeddings of those of its texts that stand in the whole index word for word; if nothing was
     embedded there, nothing is."""
     for name, texts_of in (("sentences", sentence_texts), ("entities", entity_texts), ("reports", report_texts)):
         if whole.vectors_named(name).count():
@@ -142,7 +142,7 @@ def carry(whole: Index, view: Index) -> None:
 
 
 def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = None) -> dict[str, float]:
-    """Embeds entities and reports, as `kraq precompute DIR --graph` does; searches do it themselves where it was not
+    """Embeds entities and reports, as `kraq precompute DIR --graph` does; searches do it themselves if it was not
     done. Counts `entities`, `reports` and what was `embedded` now."""
     stores = index.vectors_named("entities"), index.vectors_named("reports")
     before = [store.ids() for store in stores]

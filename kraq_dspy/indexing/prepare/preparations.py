@@ -37,7 +37,7 @@ class Preparation:
 
     `carry(whole, view, embedder, make_part)` gives a view of an index what it may have of this: what was made of its
     documents alone. `command` is what a person types after `kraq precompute DIR`. What is not `required` is made while
-    the question waits where it was not made before. `is_there` says whether making it again can be spared.
+    the question waits if it was not made before. `is_there` says whether making it again can be spared.
     """
 
     name: str

@@ -89,7 +89,7 @@ def forget(index: Index, chunk_ids: Collection[str]) -> None:
 
 
 def leaves(index: Index) -> set[str]:
-    """The passages that the summaries of a stored tree stand on; none where there is no tree."""
+    """The passages that the summaries of a stored tree stand on; none if there is no tree."""
     stored = _stored_tree(index)
     nodes = stored.nodes if stored else []
     return {child for node in nodes for child in node.child_ids} - {node.id for node in nodes}
@@ -118,7 +118,7 @@ class _StoredTree:
 
 
 def _stored_tree(index: Index) -> _StoredTree | None:
-    """Read the tree; None where there is none. Raises IndexStateError for one that is damaged."""
+    """Read the tree; None if there is none. Raises IndexStateError for one that is damaged."""
     path = index.file(FILE)
     if path is None:
         return None
@@ -264,7 +264,7 @@ COUNTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 37, 50)  # of clusters that are trie
 
 
 def soft_clusters(vectors: NDArray[np.float32], sizes: Sequence[int], limit: int, *, seed: int = 0) -> list[list[int]]:
-    """Rows of `vectors` in clusters whose `sizes` (tokens) add up to `limit` at most, where two rows fit into it.
+    """Rows of `vectors` in clusters whose `sizes` (tokens) add up to `limit` at most, if two rows fit into it.
 
     Gaussian mixtures on the principal components, as many as the Bayesian information criterion prefers; a row belongs
     to each component that has it with a probability above a tenth. Clusters that are too large are split again. Every

@@ -75,7 +75,7 @@ def save_view(
     pipeline: MakePipeline = KRAQ,
     progress: Progress | None = None,
 ) -> Path:
-    """Make a view and keep it in the folder of the index, in place of one that is there. Raises OSError where that
+    """Make a view and keep it in the folder of the index, in place of one that is there. Raises OSError if that
     cannot be written."""
     root = whole.path / VIEWS
     if not root.exists():

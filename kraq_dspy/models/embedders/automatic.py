@@ -1,4 +1,4 @@
-"""Encodes with MiniLM as precision "auto" has it: without torch, and with it where that is faster."""
+"""Encodes with MiniLM as precision "auto" has it: without torch, and with it if that is faster."""
 
 import importlib.util
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ class CrossEncoderReranker(SharedByCopies):
     """A `ports.Reranker` from a sequence-classification model by its hub name or its folder, through transformers.
 
     The score is the model's own output (a logit; no fixed range): its only one, or that of its last class, which is
-    "relevant" where a model has two. Passages are cut to `max_tokens`. Weights must be in safetensors files and code
+    "relevant" if a model has two. Passages are cut to `max_tokens`. Weights must be in safetensors files and code
     that a model brings is not run. Safe for threads, which take turns. Raises ModelError for a model that is not there.
     """
 

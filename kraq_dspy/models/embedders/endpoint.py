@@ -192,7 +192,7 @@ class EndpointEmbedder(TextEncoder):
         )
 
     def _read(self, content: bytes, n_texts: int) -> list[Vectors | str]:
-        """The rows in the order of the texts: by their `index`, or by position where they have none."""
+        """The rows in the order of the texts: by their `index`, or by position if they have none."""
         try:
             data = json.loads(content)["data"]
             rows = {item.get("index", place): _row(item["embedding"]) for place, item in enumerate(data)}

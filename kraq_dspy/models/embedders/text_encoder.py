@@ -1,8 +1,6 @@
 """Defines what the encoders of this library share, two sides, each with its prefix, of one way to encode texts; and
 makes one of a `dspy.Embedder`."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, TypeAlias, cast
@@ -11,6 +9,7 @@ import dspy
 import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Embedder, Vectors
 
@@ -39,12 +38,8 @@ class TextEncoder(SharedByCopies):
         if isinstance(texts, str) or len(texts) != 1:
             return self._vectors(texts, self.query_prefix)
 
-        [question] = texts
-        vectors = self._recent.get(question)
-        if vectors is None:
-            vectors = self._vectors(texts, self.query_prefix)
-            self._recent.put(question, vectors)
-        return vectors.copy()  # the caller's own, to change
+        vectors = self._recent.of(texts, lambda new: [self._vectors(new, self.query_prefix)])
+        return vectors[0].copy()  # the caller's own, to change
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
         return self._vectors(texts, self.passage_prefix)
@@ -54,8 +49,8 @@ class TextEncoder(SharedByCopies):
         raise NotImplementedError
 
     @cached_property
-    def _recent(self) -> "_Recent":
-        return _Recent()
+    def _recent(self) -> Recent[str, Vectors]:
+        return Recent(REMEMBERED)
 
     def _vectors(self, texts: Sequence[str], prefix: str) -> Vectors:
         if isinstance(texts, str):
@@ -63,7 +58,7 @@ class TextEncoder(SharedByCopies):
         return self.encode(texts, prefix) if texts else np.zeros((0, self.dimension), np.float32)
 
     def _named(self, *parts: str) -> str:
-        """The parts, and the prefixes where there are any: vectors under different names must not be mixed."""
+        """The parts, and the prefixes if there are any: vectors under different names must not be mixed."""
         prefixes = {"query": self.query_prefix, "passage": self.passage_prefix}
         return " ".join([*parts, *(f"{side}={prefix!r}" for side, prefix in prefixes.items() if prefix)])
 
@@ -71,28 +66,8 @@ class TextEncoder(SharedByCopies):
         return f"{type(self).__name__}({self.name!r})"
 
 
-class _Recent:
-    """The vectors of the questions that were used last. Safe for threads."""
-
-    def __init__(self) -> None:
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, question: str) -> Vectors | None:
-        with self._lock:
-            if question in self._vectors:
-                self._vectors.move_to_end(question)
-            return self._vectors.get(question)
-
-    def put(self, question: str, vectors: Vectors) -> None:
-        with self._lock:
-            self._vectors[question] = vectors
-            while len(self._vectors) > REMEMBERED:
-                self._vectors.popitem(last=False)
-
-
 def unit_rows(vectors: Vectors, maker: str) -> Vectors:
-    """The rows L2-normalised. Raises ModelError, which begins with `maker`, where one is zero or not finite."""
+    """The rows L2-normalised. Raises ModelError, which begins with `maker`, if one is zero or not finite."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(norms).all() or not norms.all():
         raise ModelError(f"{maker} that is zero or not finite.")
@@ -105,7 +80,7 @@ EmbedderLike: TypeAlias = Embedder | dspy.Embedder
 
 
 def as_embedder(embedder: EmbedderLike) -> Embedder:
-    """`embedder` itself where it is an encoder of this library, else an `AdaptedEmbedder` around it.
+    """`embedder` itself if it is an encoder of this library, else an `AdaptedEmbedder` around it.
 
         build_index("poets/", "poets.kraq", embedder=as_embedder(dspy.Embedder("openai/text-embedding-3-small")))
 

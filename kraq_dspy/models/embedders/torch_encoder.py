@@ -1,4 +1,4 @@
-"""Runs sentence encoders in torch, on a GPU where there is one."""
+"""Runs sentence encoders in torch, on a GPU if there is one."""
 
 import ctypes
 import os

@@ -264,7 +264,7 @@ class KraqAdapter(dspy.ChatAdapter):
 
 
 ADAPTER = KraqAdapter()
-"""The one that is used where nobody configured another."""
+"""The one that is used if nobody configured another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +296,9 @@ class _Reply:
         return self.values
 
     def after(self, first: "_Reply", signature: Any) -> list[dict[str, Any]]:
-        """The values of a second call; where it has none, what the two have together.
+        """The values of a second call; if it has none, what the two have together.
 
-        Lists that neither has are empty where another one has something; that is told.
+        Lists that neither has are empty if another one has something; that is told.
         """
         if self.values is not None:
             return self.values_or_error(signature)
@@ -384,7 +384,7 @@ def harmless(text: str) -> str:
 
 
 def _described(name: str, field: Any) -> str:
-    """The field's description and limits, after a colon; empty where it has none of its own."""
+    """The field's description and limits, after a colon; empty if it has none of its own."""
     extra = field.json_schema_extra
     parts = [extra.get("desc") or "", about(field.annotation), extra.get("constraints") or ""]
     parts = [text for text in parts if text and text != f"${{{name}}}"]

@@ -16,7 +16,7 @@ from kraq_dspy._internal.dspy_internals import AsyncLM15Engine, StdlibAsyncTrans
 from kraq_dspy.models.lms.from_threads import in_loop
 
 CONNECT_S = 10.0
-"""A connection, TLS handshake included, is given up after so long, or after `timeout_s` where that is shorter."""
+"""A connection, TLS handshake included, is given up after so long, or after `timeout_s` if that is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def with_reason(body: bytes) -> bytes:
 
 
 def reason_in(value: Any, depth: int = 5) -> str:
-    """Return what a server's JSON says went wrong, under whichever key it does; "" where it says
+    """Return what a server's JSON says went wrong, under whichever key it does; "" if it says
     nothing.
 
     >>> reason_in({"detail": [{"loc": ["body", "messages"], "msg": "field required"}]})

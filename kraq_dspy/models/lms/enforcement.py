@@ -34,7 +34,7 @@ _verdicts: dict[tuple[str, str | None], Verdict] = {}
 
 
 def known_enforcement(lm: Any) -> bool | None:
-    """Whether the model's replies can be held to a schema; None where the first reply will tell."""
+    """Whether the model's replies can be held to a schema; None if the first reply will tell."""
     settings = _settings(lm)
     if settings is None:  # a model that others made: DSPy's own word
         return bool(lm.supports_response_schema)
@@ -54,7 +54,7 @@ def known_enforcement(lm: Any) -> bool | None:
 
 
 def verdict_on(lm: Any) -> Verdict | None:
-    """Return what the model's replies told, and why; None where none was needed."""
+    """Return what the model's replies told, and why; None if none was needed."""
     settings = _settings(lm)
     return None if settings is None else _verdicts.get((settings.model, settings.api_base))
 
@@ -70,7 +70,7 @@ def schema_refused(lm: Any, reason: str) -> None:
 
 
 def schema_tried(lm: Any, unreadable: str | None) -> None:
-    """Note what came under a schema, where that is not known of the model: a reply that could be read, or not."""
+    """Note what came under a schema, if that is not known of the model: a reply that could be read, or not."""
     if known_enforcement(lm) is None:
         keeps = unreadable is None or without_thinking(unreadable).lstrip().startswith("{")
         _decide(lm, Verdict(keeps, "it kept to one" if keeps else f"it answered {str(unreadable)[:60]!r} to one"))

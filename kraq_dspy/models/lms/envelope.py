@@ -44,14 +44,14 @@ def flaws_heard() -> Iterator[list[Flaw]]:
 
 
 def tell(flaw: Flaw | None) -> None:
-    """Tell whoever listens, where there is a flaw."""
+    """Tell whoever listens, if there is a flaw."""
     heard = _listeners.get()
     if heard is not None and flaw is not None:
         heard.append(flaw)
 
 
 def with_flaws(prediction: dspy.Prediction, heard: Sequence[Flaw]) -> dspy.Prediction:
-    """The prediction, which has the words of the flaws as `flaws` where there are any."""
+    """The prediction, which has the words of the flaws as `flaws` if there are any."""
     if heard:
         prediction["flaws"] = tuple(dict.fromkeys(flaw.words for flaw in heard))
     return prediction
@@ -68,7 +68,7 @@ def opened(response: Response, request: Request) -> Response:
 
 
 def flaw_of(response: Response, max_tokens: int | None = None) -> Flaw | None:
-    """Return what is wrong with the reply by its envelope; None where nothing is."""
+    """Return what is wrong with the reply by its envelope; None if nothing is."""
     parts = response.message.parts
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     has_answer = bool(text.strip()) or any(isinstance(part, DataPart) for part in parts)

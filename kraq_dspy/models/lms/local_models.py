@@ -195,7 +195,7 @@ _HASH = re.compile(r"(?P<folder>.+)@(?P<hash>[0-9a-f]{8,32})")
 
 
 def adapter_folder(named: str) -> tuple[str, str]:
-    """ "FOLDER@HASH" as its folder and its hash; the hash is "" where none is said."""
+    """ "FOLDER@HASH" as its folder and its hash; the hash is "" if none is said."""
     match = _HASH.fullmatch(named)
     folder, known = (match["folder"], match["hash"]) if match else (named, "")
     return str(_PACKAGED) if folder == QUESTIONS else folder, known

@@ -160,7 +160,7 @@ def _between_tags(reply: str, fields: Iterable[str]) -> dict[str, str]:
 
 def marked_spans(reply: str, fields: Iterable[str]) -> dict[str, tuple[int, int]]:
     """Find where the text of each field begins and ends under the markers, the first of each; empty
-    where there is no field's. "completed" counts as one.
+    if there is no field's. "completed" counts as one.
 
     Fields without a marker may stand in lines of their own behind their names, where the reply so has all fields in
     order and nothing before them; anything less is prose.
@@ -262,7 +262,7 @@ def _from_object(reply: str, names: Mapping[str, str]) -> dict[str, Any]:
 
 def mended(text: str) -> Any:
     """The JSON or Python literal that the text is meant to be, without the item of a list in which it breaks off; None
-    where it is nested too deep to be one.
+    if it is nested too deep to be one.
 
     >>> mended('{"names": ["Ada", "Charles Ba')
     {'names': ['Ada']}

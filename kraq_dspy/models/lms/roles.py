@@ -177,7 +177,7 @@ ModelsLike: TypeAlias = LanguageModels | Mapping[str, dspy.BaseLM] | dspy.BaseLM
 def as_models(
     models: ModelsLike | None, settings: Settings, *, embedder: Embedder | None = None, meter: Meter | None = None
 ) -> LanguageModels:
-    """`models` themselves where they are LanguageModels, else those of the settings with the given ones before them."""
+    """`models` themselves if they are LanguageModels, else those of the settings with the given ones before them."""
     if isinstance(models, LanguageModels):
         return models
     return LanguageModels(settings, models=models, embedder=embedder, meter=meter)
@@ -238,7 +238,7 @@ def fill_in(
 
 
 def lm_in_program(predictor: dspy.Predict) -> Any:
-    """The model that the predictor would ask now; None where it has none and no role to fall back on."""
+    """The model that the predictor would ask now; None if it has none and no role to fall back on."""
     if predictor.lm is not None or not isinstance(predictor, Step) or predictor.by_role is None:
         return predictor.lm
     return configured_lm() or predictor.by_role.lm()
@@ -255,7 +255,7 @@ def answerer_for(program: dspy.Module, models: LanguageModels) -> Iterator[None]
 
 @contextmanager
 def lent(models: LanguageModels) -> Iterator[None]:
-    """Inside, whatever knows no model asks `models`' answerer, where nobody configured one with DSPy."""
+    """Inside, whatever knows no model asks `models`' answerer, if nobody configured one with DSPy."""
     if configured_lm() is not None:
         yield
         return

@@ -40,7 +40,7 @@ def choices(annotation: Any) -> tuple[Any, ...]:
 
 
 def requirement(annotation: Any) -> str:
-    """Return what the value must look like; empty where the one-word kind says enough."""
+    """Return what the value must look like; empty if the one-word kind says enough."""
     if annotation in (str, dspy.Reasoning):
         return ""
     if annotation is bool:
@@ -59,7 +59,7 @@ def reply_schema(
     """The JSON schema of a reply with these `fields` (annotations by name): one flat object, every field required.
 
     With `bounded`, counts and lengths have a limit, so that no small model repeats itself for ever; `longest` has a
-    text's own, in characters. None where a type has no such schema (open mappings, types that contain themselves,
+    text's own, in characters. None if a type has no such schema (open mappings, types that contain themselves,
     DSPy's own types).
     """
     limits = longest or {}
@@ -111,7 +111,7 @@ def about(annotation: Any) -> str:
 @lru_cache(maxsize=256)
 def compact_schema(annotation: Any) -> str:
     """The JSON schema without titles and docstrings, with definitions in place, and with "type" and "required" only
-    where they add something."""
+    if they add something."""
     schema = pydantic.TypeAdapter(annotation).json_schema()
     definitions = {name: {**part, "description": None} for name, part in schema.pop("$defs", {}).items()}
     return json.dumps(_compacted(schema, definitions, ()), ensure_ascii=False, separators=(",", ":"))

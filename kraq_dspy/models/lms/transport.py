@@ -92,7 +92,7 @@ def _native_key(settings: RoleSettings, provider: str) -> str | None:
 
 
 def key_of(model: str, variable: str) -> str:
-    """The API key that an environment variable holds. Raises ModelError where it holds none."""
+    """The API key that an environment variable holds. Raises ModelError if it holds none."""
     key = os.environ.get(variable)
     if not key:
         raise ModelError(f"{model!r} takes its API key from the environment variable {variable}, which is not set.")
@@ -199,7 +199,7 @@ class SeveralServers:
     async def _parts(self, request: Request, *, streamed: bool) -> AsyncIterator[Any]:
         """The response as the only part, or the events of a stream, from the first server that answers.
 
-        Raises the error of the last one where none does, and at once what is an answer: a refusal, a full queue.
+        Raises the error of the last one if none does, and at once what is an answer: a refusal, a full queue.
         """
         untried = list(self.clients)
         while untried:

@@ -30,12 +30,15 @@ class GraphGlobalOptions:
 
 
 class GraphGlobalSearch(SavableModule):
-    """Map: the `k` reports nearest to the question, of those that `retrieve` knows, in batches of `tokens` tokens, each
-    asked for points with their importance. Reduce: the points above 0, most important first, `tokens` of them.
+    """Collect rated points from community reports, and answer from the most important ones.
 
-    GraphRAG asks about every report of the level, in random order; that is `k` as large as the level. Nearest first,
-    a share of them costs little and leaves out what has nothing to do with the question. Without any point nothing more
-    is asked, and the answer is "I do not know".
+    Map: the model reads the `k` reports of `retrieve` nearest to the question, in batches of
+    `tokens` tokens, and lists points with their importance. Reduce: it answers from the points
+    above 0, most important first, up to `tokens` tokens.
+
+    GraphRAG reads every report of the level, in random order; set `k` to the size of the level for
+    that. A share of them, nearest first, costs little and leaves out what has nothing to do with
+    the question. If there is no point, the answer is "I do not know", without another call.
 
     The prediction has `answer`, `hits` (the reports), `points` (RatedPoint, all above 0), `n_batches` and `timings`:
     seconds for "retrieve", "map", "reduce" and "wall".

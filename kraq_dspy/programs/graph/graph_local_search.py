@@ -56,8 +56,9 @@ class LocalContext:
 
 @dataclass(eq=False, repr=False)
 class KnowledgeGraph(SharedByCopies, LooksAgain):
-    """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
-    broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
+    """Gathers the `n_entities` entities nearest to the question, with their relationships, the
+    reports of their communities at `level` or broader, and at most `k` of their passages. All of it
+    fits into `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -118,12 +119,12 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
 
 
 class GraphLocalSearch(SavableModule):
-    """One answer from what a `KnowledgeGraph` with these settings holds around the question.
+    """Answer from what a `KnowledgeGraph` with these settings holds around the question.
 
-    `context` gathers that and asks no model.
+    `context` gathers that without calling a model.
 
-    The prediction has `answer`, `hits` (the passages shown), `reports` (hits, too), `entities`, `relationships`,
-    `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
+    The prediction has `answer`, `hits` (the passages shown), `reports` (also hits), `entities`,
+    `relationships`, `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -61,18 +61,20 @@ class K2RAG(SavableModule):
     account. D: for each, `k` passages by hybrid retrieval, an answer, the answer in fewer words; all of them in fewer
     words. E: the answer from both.
 
-    `knowledge` is a `KnowledgeGraph`; its graph and the passages are those of the summarised corpus (`kraq precompute
-    DIR --k2rag`). Without it (a corpus too small to have a graph), or when it says nothing, the question itself is the
-    one sub-question. A piece whose sub-question, or a sub-question whose answer, cannot be had costs itself alone and
-    is counted.
+    `knowledge` is a `KnowledgeGraph`; its graph and passages are those of the summarised corpus
+    (`kraq precompute DIR --k2rag`). Without it (the corpus is too small for a graph), or if it says
+    nothing, the question itself is the only sub-question. If a piece gets no sub-question, or a
+    sub-question no answer, the program skips and counts it.
 
-    The paper's text splits the account's summary, its algorithm the account; this follows the algorithm, since most
-    summaries are one piece. Its algorithm answers the user's question from each sub-question's passages, its text the
-    sub-question; this follows the text. Sub-questions are worked on at once; there one after the other.
+    The paper's text splits the account's summary, its algorithm the account; we follow the
+    algorithm, since most summaries are one piece. The algorithm answers the user's question from
+    each sub-question's passages, the text answers the sub-question; we follow the text. We answer
+    sub-questions at the same time; the paper answers one after the other.
 
-    The prediction has `answer`, `hits` (best of each sub-question in turn, each passage once), `account`,
-    `account_summary`, `sub_questions`, `sub_answers` (SubAnswer), `context` (what the answer was made from), `n_failed`
-    and `timings`: seconds for "graph" (A, B), "sub_questions" (C), "sub_answers" (D), "answer" (E) and "wall".
+    The prediction has `answer`, `hits` (best of each sub-question in turn, each passage once),
+    `account`, `account_summary`, `sub_questions`, `sub_answers` (SubAnswer), `context` (what the
+    model answered from), `n_failed` and `timings`: seconds for "graph" (A, B), "sub_questions" (C),
+    "sub_answers" (D), "answer" (E) and "wall".
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -141,7 +143,8 @@ class K2RAG(SavableModule):
     forward = blocking(aforward)
 
     async def _shorter(self, text: str) -> str:
-        """The text itself where it cannot be shortened: what was found is worth more than its length."""
+        """Shorten the text; return it whole if that fails, since losing it costs more than its
+        length."""
         try:
             return str((await call(self.shorten, text=text)).shortened)
         except (*CALL_ERRORS, ValueError) as error:

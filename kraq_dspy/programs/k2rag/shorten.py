@@ -69,7 +69,7 @@ class Shorten(SavableModule):
 
 
 def split(text: str, tokens: int, overlap: int) -> list[str]:
-    """The paper's chunking of a text (equation 1), but cut at sentences where it can be, and with the rest that the
+    """The paper's chunking of a text (equation 1), but cut at sentences if it can be, and with the rest that the
     equation drops."""
     document = Document(id="", title="", text=text)
     return [chunk.text for chunk in chunk_document(document, ChunkSettings(tokens=tokens, overlap=overlap))]

@@ -107,7 +107,7 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
 
     Where none does, the first with a question mark, or the first reply, that does not repeat its instructions.
 
-    Raises ValueError where nothing was written.
+    Raises ValueError if nothing was written.
     """
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
     again = max(SECOND_CALL, candidates - 1)

@@ -135,7 +135,7 @@ class KRAQ(SavableModule):
 
         Acronyms and forms of address ("Mr. Holmes") are put to the model with `settings.resolve.acronyms`, similar
         names with `settings.resolve.confirm`, unless it is the embedded one. Descriptions of an entity (of a
-        relationship with `settings.resolve.relationships`) are merged by the model only where together they exceed
+        relationship with `settings.resolve.relationships`) are merged by the model only if together they exceed
         `settings.resolve.description_tokens`.
         """
         resolved = await self.resolved(Mentions.of(extractions), steps)
@@ -149,7 +149,7 @@ class KRAQ(SavableModule):
 
     async def described(self, graph: Graph, steps: Steps) -> Graph:
         """The second half of stage 2: the graph with one description for each entity of which too much is said, and for
-        each relationship where that is set."""
+        each relationship if that is set."""
         settings = self.settings.resolve
         described = [(entity.id, entity.name, entity.description) for entity in graph.entities]
         if settings.relationships:

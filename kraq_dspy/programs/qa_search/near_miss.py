@@ -1,6 +1,6 @@
 """Finds by rules questions that read alike and ask something else.
 
-A rule speaks only where the two texts contradict each other; what one of them merely leaves out is for a model to
+A rule speaks only if the two texts contradict each other; what one of them merely leaves out is for a model to
 judge. Of stories with a question in them, only numbers and names are compared: in doctors' pairs, negations and
 opposites stood as often between two that mean the same. Words are English; numbers and names are those of any language.
 """
@@ -75,7 +75,7 @@ FUNCTION = frozenset(_FUNCTION.split())
 
 
 def contradiction(question: str, stored: str) -> str | None:
-    """Tell how the two questions cannot have one answer, in a few words; None where no rule sees
+    """Tell how the two questions cannot have one answer, in a few words; None if no rule sees
     it.
 
     >>> contradiction("How do I disable the alarm?", "How do I enable the alarm?") is None

@@ -85,23 +85,26 @@ class QASearchOptions:
 
 
 class QASearch(SavableModule):
-    """Looks the question up in a catalogue, and asks `program` where it is not there.
+    """Looks the question up in a catalogue, and asks `program` if it is not there.
 
-    A question that is there word for word costs no call. Otherwise the model sees (number, question) lines and says
-    which one means the same, or -1. `scan` says which lines: the `block` nearest by embedding ("narrow"), or the whole
-    catalogue, `block` at a time, until one is found ("full", the paper's) or to the end ("exhaustive"; the first
-    counts). "nearest" takes the one nearest entry unasked. "narrow" and "nearest" leave out what is less similar than
-    `similarity`, a cosine in [0, 1].
+    If the catalogue has the question word for word, the look-up costs no call. Otherwise the model
+    sees (number, question) lines and says which one means the same, or -1. `scan` chooses the
+    lines: the `block` nearest by embedding ("narrow"), or the whole catalogue, `block` at a time,
+    until one matches ("full", the paper's) or to the end ("exhaustive"; the first match counts).
+    "nearest" takes the nearest entry without a call. "narrow" and "nearest" skip entries less
+    similar than `similarity`, a cosine in [0, 1].
 
-    The entry is looked at again (`check`): by "rules" that see contradictions, by the rules and the "model", or not
-    ("none"). What does not pass is taken out, and the rest of its block asked once more. With `collect`, a question
-    that the program cannot answer is noted in the catalogue, for review (docs/guide/qa_search.md).
+    `check` then looks at the match again: by "rules" that see contradictions, by the rules and the
+    "model", or not at all ("none"). If the entry does not pass, kraq removes it and tries the rest
+    of its block once more. With `collect`, kraq notes questions that the program cannot answer in
+    the catalogue, for review (docs/guide/qa_search.md).
 
-    The prediction is the program's, or, for a hit, `answer` and no `hits`; with `source` ("catalogue" or "program"),
-    `entry` (None for a miss) and `search` (a `CatalogueSearch`).
+    The prediction is the program's; if an entry matches, it has that `answer` and no `hits`. It
+    also has `source` ("catalogue" or "program"), `entry` (None without a match) and `search` (a
+    `CatalogueSearch`).
 
-    Raises ConfigError for an unknown `scan` or `check`, a similarity where nothing is embedded, and a program that
-    searches this catalogue already; ValueError for a block below 1.
+    Raises ConfigError for an unknown `scan` or `check`, for a similarity without embeddings, and
+    for a program that already searches this catalogue. Raises ValueError for a block below 1.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -286,7 +289,7 @@ def failure_of(prediction: Any) -> str:
 def _named(
     reply: "dspy.Prediction | Exception", block: Sequence[CatalogueEntry], search: CatalogueSearch
 ) -> CatalogueEntry | None:
-    """The entry of the block that the reply names, None where it names none; counts what is no reply."""
+    """The entry of the block that the reply names, None if it names none; counts what is no reply."""
     by_number = {entry.number: entry for entry in block}
     if isinstance(reply, AdapterParseError):
         search.invalid += 1
@@ -319,7 +322,8 @@ def make_qa_search(space: Space, program: dspy.Module, options: QASearchOptions)
 
 
 def notes(answer: dspy.Prediction) -> Iterator[Note]:
-    """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
+    """Return the matching entry with its sources, the rejected entries, and whether the question
+    was noted."""
     search, entry = answer.search, answer.entry
     if entry is not None:
         how = "word for word" if search.exact else counted(search.calls, "call")
@@ -341,7 +345,7 @@ def notes(answer: dspy.Prediction) -> Iterator[Note]:
 
 QA_SEARCH = ProgramSpec(
     "qa-search",
-    "An answer that was prepared; where there is none, another program is asked.",
+    "A prepared answer; without one, another program answers.",
     make_qa_search,
     "QASearch",
     QASearchOptions,

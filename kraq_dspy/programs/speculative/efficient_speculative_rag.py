@@ -31,18 +31,22 @@ from kraq_dspy.spec import ProgramSpec, Space
 class EfficientSpeculativeRAG(SpeculativeRAG):
     """Speculative RAG over vectors that were prepared: E(d|q) of the stored questions (Algorithm 2).
 
-    Passages are seen from q*, the stored question nearest to the user's. Those that are not stored for q* are embedded
-    online as seen from q*, too, so that all vectors of one clustering have one question. When q* is less similar than
-    `min_similarity` (a cosine), or none of its passages is stored, all are embedded online as seen from the user's
-    question: that is Speculative RAG.
+    It sees passages from q*, the stored question nearest to the user's. It embeds passages without
+    a stored vector for q* online, also as seen from q*, so that all vectors of a clustering have
+    the same question. If q* is less similar than `min_similarity` (a cosine), or none of its
+    passages is stored, it embeds all of them online as seen from the user's question, as
+    Speculative RAG does.
 
-    A variant of our own, "sentences", needs no stored question: from the vectors of their sentences
-    (`SentenceVectors`) passages are seen from the user's question itself. The prediction names it in `seen_by`.
+    Our own variant "sentences" needs no stored question: it sees passages from the user's question
+    itself, by the vectors of their sentences (`SentenceVectors`). The prediction names it in
+    `seen_by`.
 
-    The question is embedded once, by the question finder, for the retriever too: both must have the same encoder.
+    The question finder embeds the question once, for the retriever too, so both need the same
+    encoder.
 
-    The prediction has, besides what SpeculativeRAG gives, `proxy` (QuestionHit or None), `proxy_similarity` (or None),
-    `proxy_used`, `n_looked_up` and `n_embedded` (passages), and `seen_by`: the name of the encoder.
+    The prediction has the keys of SpeculativeRAG, and `proxy` (QuestionHit or None),
+    `proxy_similarity` (or None), `proxy_used`, `n_looked_up` and `n_embedded` (passages), and
+    `seen_by`: the name of the encoder.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -74,7 +78,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         return self.retrieve(question, self.n, vector=vector), vector
 
     def see(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:
-        """E(d|q*) of every hit, by look-up where it is stored; in the variant "sentences", E(d|Q)."""
+        """E(d|q*) of every hit, by look-up if it is stored; in the variant "sentences", E(d|Q)."""
         if isinstance(self.precomputed, SentenceVectors):
             seen = _seen_from_sentences(self.precomputed, question, hits)
         else:
@@ -88,7 +92,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         hits: Sequence[Hit],
         vector: Vectors | None,
     ) -> SeenPassages:
-        """See the passages from the nearest stored question; from the user's where none is near
+        """See the passages from the nearest stored question; from the user's if none is near
         enough, or none of the passages is stored for it."""
         started = perf_counter()
         proxy = next(iter(self.find_questions(question, 1, vector=vector)), None)

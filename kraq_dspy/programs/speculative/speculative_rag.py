@@ -131,17 +131,22 @@ class _Evidence(NamedTuple):
 
 
 class SpeculativeRAG(SavableModule):
-    """Retrieve `n` passages, embed them as seen from the question, cluster them into `k`, draft an answer from each of
-    `m` subsets with one passage of every cluster, verify the drafts, take the best (KRAQ paper, 3.2 and appendix C).
+    """Draft several answers from different passages, and return the one that a verifier finds best.
 
-    The drafter is `self.draft`, the verifier a part of `self.scorer`; `set_lm` gives each a model of its own. A draft
-    that fails costs that draft only; when all fail, ModelError has the reasons.
-    `DraftAnswer` sees `chunk.passage`, best hit first. Without any hit there is one draft without evidence.
+    It retrieves `n` passages, embeds them as seen from the question, and clusters them into `k`. It
+    drafts an answer from each of `m` subsets with one passage of every cluster, verifies the drafts
+    and takes the best (KRAQ paper, 3.2 and appendix C).
 
-    The prediction has `answer`, `rationale`, `hits` (all that were retrieved), `evidence` (those of the chosen draft),
-    `chosen` (its number), `drafts`, `scores` (by draft number, logarithms), `failures`, `clusters`, `subsets`
-    (positions among `hits`), `scorer`, `scores_are` ("embedded" where the embedded model made up log-probabilities that
-    they rest on, "measured" else) and `timings` (StageSeconds).
+    The drafter is `self.draft`, and the verifier a part of `self.scorer`; give each its own model
+    with `set_lm`. The program skips drafts that fail; if all fail, ModelError has the reasons.
+    `DraftAnswer` sees `chunk.passage`, best hit first. Without hits the program makes one draft
+    without evidence.
+
+    The prediction has `answer`, `rationale`, `hits` (all retrieved passages), `evidence` (those of
+    the chosen draft), `chosen` (its number), `drafts`, `scores` (logarithms, by draft number),
+    `failures`, `clusters`, `subsets` (positions among `hits`), `scorer`, `scores_are` and `timings`
+    (StageSeconds). `scores_are` is "measured", or "embedded" if the embedded model made up the
+    log-probabilities behind them.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -197,7 +202,7 @@ class SpeculativeRAG(SavableModule):
     forward = blocking(aforward)
 
     def find(self, question: str) -> tuple[list[Hit], Vectors | None]:
-        """The hits, and the question's embedding where it was made on the way."""
+        """The hits, and the question's embedding if it was made on the way."""
         return self.retrieve(question, self.n), None
 
     def see(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:

@@ -1,7 +1,7 @@
 """Finds the passages that answer a question in the text itself: what unlike retrievers bring, and near-duplicates.
 
 A graph or a community says where to look and never what is gold: a set whose gold came from the graph would flatter
-retrievers that walk the graph. A passage may be gold where it has the answer; a reader then says whether it is.
+retrievers that walk the graph. A passage may be gold if it has the answer; a reader then says whether it is.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ _TWINS_SEEN = 4
 
 @dataclass(frozen=True)
 class Pool:
-    """What the retrievers brought for a question: chunks by id, and each one's ranking."""
+    """The results of the retrievers for a question: chunks by id, and each retriever's ranking."""
 
     chunks: Mapping[str, Chunk]
     rankings: Mapping[str, Sequence[str]]

@@ -2,7 +2,7 @@
 
 Rasch, "Probabilistic models for some intelligence and attainment tests", 1960: a retriever of ability a solves a
 question of difficulty d with probability 1 / (1 + exp(d - a)). A question tells most about retrievers whose chance is
-even, and next to nothing where all of them solve it, or none does (auto-rag-eval thins so: Guinet et al., 2024).
+even, and next to nothing if all of them solve it, or none does (auto-rag-eval thins so: Guinet et al., 2024).
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_TOLD = 0.25
-"""What a question tells of a retriever whose chance to solve it is even."""
+"""The information of a question about a retriever that solves it with an even chance."""
 _SPREAD = 1.5
 """Standard deviation of abilities and difficulties before anything was asked, in logits."""
 _STEPS = 50

@@ -27,13 +27,13 @@ SHARES: Mapping[str, float] = {
     UNANSWERABLE: 0.15,
     FALSE_PREMISE: 0.05,
 }
-"""Of a set, where nothing else is said. What a kind cannot fill goes to those that can."""
+"""Of a set, if nothing else is said. What a kind cannot fill goes to those that can."""
 
 WITHOUT_ANSWER = frozenset((UNANSWERABLE, FALSE_PREMISE))
 
 
 def read_shares(words: Mapping[str, float] | None) -> dict[str, float]:
-    """Shares by kind that sum to 1. Raises ConfigError for an unknown kind, and where none has a share.
+    """Shares by kind that sum to 1. Raises ConfigError for an unknown kind, and if none has a share.
 
     >>> read_shares({"fact": 3, "bridge": 1})
     {'fact': 0.75, 'bridge': 0.25}

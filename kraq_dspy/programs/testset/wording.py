@@ -5,33 +5,35 @@ passage says as much of something else (`gold.says_it_of_another`).
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from kraq_dspy.language.names import PERSON
 from kraq_dspy.language.text import content_words
 from kraq_dspy.records import Entity
 
 FEWEST = 3
 """Telling words that a question keeps."""
 MOST_SHORTER = 2
-_RELATED = re.compile(r"How (?:is|are) .+ (?:related|connected|tied) to .+\?")
-_ADDS = re.compile(
-    r" (?:in|on|at|by|for|from|with|during|due to|after|before|until|since|to|as|through|under|and|near|within)"
-    r" (?=[A-Z0-9\"“a-z])"
+_RELATED = re.compile(
+    r"How (?:is|are) .+ (?:related|connected|tied) to .+\?|What is the (?:connection|link) between .+ and .+\?"
 )
+_ADDS = re.compile(
+    r" (?:in|on|at|during|after|before|until|since|near|within)"
+    r" (?=(?:(?:the|early|late|mid|about|around) )*[A-Z0-9\"“])"
+)
+"""Where a place or a time is added that the question stays whole without."""
 _ASKS_FOR_MORE = re.compile(
     r" (?:is|are|was|were|be|been|has|had|did|do|does|the|an?|of|born|made|held|known|set|based|due|as|first|one"
-    r"|located|named|part)$",
+    r"|located|named|part|and|or|[a-z]+ed|[a-z]+ing|written|done|won|built)$",
     re.IGNORECASE,
 )
 """How no question ends, if something was cut off behind it."""
 
 
 def shorter(question: str) -> list[str]:
-    """Return the question without what its last prepositions add, at most twice; empty where nothing can be left out.
+    """Return the question without what its last prepositions add, at most twice; empty if nothing can be left out.
 
-    >>> shorter("Who was employed by the Hogarth Press in Richmond from 1917?")
+    >>> shorter("Who was employed by the Hogarth Press in Richmond since 1917?")
     ['Who was employed by the Hogarth Press in Richmond?', 'Who was employed by the Hogarth Press?']
     """
     bare = question.rstrip("? ")
@@ -46,9 +48,9 @@ def shorter(question: str) -> list[str]:
 
 
 def is_about_two(question: str) -> bool:
-    """Tell whether it is asked how one thing is related to another, which every passage answers that tells of both.
+    """Tell whether it is asked what connects one thing and another, which every passage answers that tells of both.
 
-    >>> is_about_two("How is Ada Lovelace related to Charles Babbage?"), is_about_two("Who was Ada Lovelace?")
+    >>> is_about_two("What is the connection between Ada and Charles Babbage?"), is_about_two("Who was Ada?")
     (True, False)
     """
     return bool(_RELATED.fullmatch(question))
@@ -56,34 +58,29 @@ def is_about_two(question: str) -> bool:
 
 def other_names(entities: Iterable[Entity]) -> dict[str, str]:
     """Return, for a name, another one of the same thing that nothing else in the corpus has: what a
-    text calls it elsewhere, or the last name of a person.
+    text calls it elsewhere. One that is only a piece of the name does not say which thing is meant.
 
     >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada Lovelace", "Countess of Lovelace"), ())
-    >>> other_names([ada, Entity("e2", "Ann Byron", "person", "", ("Ann Byron",), ())])
-    {'Ada Lovelace': 'Countess of Lovelace', 'Ann Byron': 'Byron'}
+    >>> other_names([ada, Entity("e2", "Ann Byron", "person", "", ("Ann Byron", "Byron"), ())])
+    {'Ada Lovelace': 'Countess of Lovelace'}
     """
     known = list(entities)
     holders: defaultdict[str, set[str]] = defaultdict(set)
-    last_names: Counter[str] = Counter()
     for entity in known:
         for name in entity.names:
             holders[name.casefold()].add(entity.id)
-        if PERSON.fullmatch(entity.name):
-            last_names[entity.name.split()[-1].casefold()] += 1
 
     others: dict[str, str] = {}
     for entity in known:
-        own = [name for name in entity.names if name != entity.name and holders[name.casefold()] == {entity.id}]
-        last = entity.name.split()[-1] if entity.type == "person" and PERSON.fullmatch(entity.name) else ""
-        if own:
-            others[entity.name] = own[0]
-        elif last and last_names[last.casefold()] == 1 and last.casefold() not in holders:
-            others[entity.name] = last
+        for name in entity.names:
+            is_its_own = holders[name.casefold()] == {entity.id}
+            if is_its_own and name not in entity.name:
+                others.setdefault(entity.name, name)
     return others
 
 
 def by_other_names(question: str, names: Sequence[str], others: Mapping[str, str]) -> str:
-    """Return the question with other names for those of `names` that have one; "" where none has.
+    """Return the question with other names for those of `names` that have one; "" if none has.
 
     >>> by_other_names("Where did Ann Byron live?", ["Ann Byron"], {"Ann Byron": "Byron"})
     'Where did Byron live?'

@@ -62,3 +62,17 @@ def test_a_new_conversation_refers_to_nothing(index: Path) -> None:
     done = chat(index, "Who wrote Don Juan?", "/new", "Who was his daughter?")
     assert "A new conversation." in done.stdout
     assert "asked as" not in done.stdout
+
+
+def test_a_model_that_cannot_be_made_ends_the_chat_before_a_question(index: Path) -> None:
+    done = CliRunner().invoke(app, ["chat", str(index), "--lm", "nonsense"], input="Who wrote Don Juan?\n")
+    assert done.exit_code != 0
+    assert "'nonsense' is neither" in str(done.exception)
+    assert "to begin with" not in done.stdout
+
+
+def test_a_server_that_is_down_fails_one_question_and_not_the_chat(index: Path) -> None:
+    down = ["--lm", "openai/none", "--api-base", "http://127.0.0.1:1"]
+    done = CliRunner().invoke(app, ["chat", str(index), *down], input="Who wrote Don Juan?\nWho wrote notes?\n\n")
+    assert done.exit_code == 0
+    assert done.stderr.count("Error: A call to the model failed") == 2

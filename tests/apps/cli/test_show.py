@@ -10,7 +10,7 @@ from dspy.utils.exceptions import LMTransportError
 from rich.console import Console
 
 from kraq_dspy.apps.cli import ask as asking
-from kraq_dspy.apps.cli import program, terminal
+from kraq_dspy.apps.cli import failures, program, terminal
 from kraq_dspy.errors import KraqError, MissingExtraError, ModelError, counted, needs
 from kraq_dspy.models.lms.adapter import UnreadableReplyError
 from kraq_dspy.records import Chunk, Hit
@@ -47,10 +47,10 @@ def test_evidence_is_counted_as_it_is_shown_and_a_score_that_means_nothing_is_no
 
 def test_a_reply_that_cannot_be_used_is_no_server_that_is_down() -> None:
     looping = UnreadableReplyError(AnswerQuestion, "and and and", {}, ["answer: repeats itself"])
-    message = str(program._of_a_model(looping))
+    message = str(failures._of_a_model(looping))
     assert "repeats itself" in message
     assert "server" not in message
-    assert "Check that its server runs" in str(program._of_a_model(LMTransportError("Connection refused.")))
+    assert "Check that its server runs" in str(failures._of_a_model(LMTransportError("Connection refused.")))
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,27 @@ def test_a_package_that_is_there_and_cannot_be_loaded_is_not_taken_for_missing()
     assert not isinstance(caught.value, MissingExtraError)
     with pytest.raises(MissingExtraError), needs("x", "y", "It"):
         raise ModuleNotFoundError("No module named 'x'")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_command_is_printed_without_a_line_break_in_it(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = Console(file=io.StringIO(), width=60, force_terminal=is_terminal, color_system=None)
+    monkeypatch.setattr(terminal, "output", narrow)
+    command = terminal.command(
+        "ask", "a folder with a long name/docs.kraq", "Who keeps the light of the northern harbor?"
+    )
+    terminal.say("Try: ", (command, "bold"))
+    assert narrow.file.getvalue() == f"Try: {command}\n"  # type: ignore[attr-defined]
+
+
+def test_prose_is_folded_between_words_in_a_terminal_and_left_whole_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    prose = "The answer rests on passages that were found by questions of the index itself."
+    printed = {}
+    for is_terminal in (True, False):
+        narrow = Console(file=io.StringIO(), width=40, force_terminal=is_terminal, color_system=None)
+        monkeypatch.setattr(terminal, "errors", narrow)
+        terminal.note(prose, label="")
+        printed[is_terminal] = narrow.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert printed[False] == [prose]
+    assert max(map(len, printed[True])) <= 40
+    assert " ".join(" ".join(printed[True]).split()) == prose

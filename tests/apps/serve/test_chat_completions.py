@@ -10,6 +10,7 @@ from dspy.utils import DummyLM
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.chat_tasks import LIBRECHAT_TITLE, reply_to_task
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from tests.apps.serve.conftest import open_all
 
@@ -85,7 +86,7 @@ def test_langchains_client_asks_and_streams(client: TestClient) -> None:
 
 
 def test_the_calls_of_a_web_chat_are_answered(client_of: Callable[..., TestClient]) -> None:
-    """A web chat lists models, streams an answer with options of its own, and asks for a title of the conversation."""
+    """A web chat lists models, and streams an answer with options of its own."""
     client = client_of(token="a-long-token")
     bearer = {"Authorization": "Bearer a-long-token"}
     assert client.get("/v1/models").status_code == 401
@@ -107,8 +108,69 @@ def test_the_calls_of_a_web_chat_are_answered(client_of: Callable[..., TestClien
     assert data[-1] == "[DONE]"
     assert json.loads(data[0])["object"] == "chat.completion.chunk"
 
-    title = {**body, "stream": False, "messages": [{"role": "user", "content": "Give this chat a title of 3 words."}]}
-    assert client.post("/v1/chat/completions", json=title, headers=bearer).json()["object"] == "chat.completion"
+
+HISTORY = """
+### Chat History:
+<chat_history>
+USER: Who wrote Don Juan?
+ASSISTANT: Lord Byron wrote it.
+</chat_history>"""
+
+
+@pytest.mark.parametrize(
+    ("request_text", "reply"),
+    [
+        (
+            '### Task:\nGenerate a concise, 3-5 word title.\n### Output:\nJSON format: { "title": "your title" }'
+            + HISTORY,
+            '{"title": "Who wrote Don Juan?"}',
+        ),
+        ('### Task:\nGenerate 1-3 broad tags.\nJSON format: { "tags": ["tag1"] }' + HISTORY, '{"tags": []}'),
+        ('### Task:\nSuggest questions.\n{ "follow_ups": ["Question 1?"] }' + HISTORY, '{"follow_ups": []}'),
+        (
+            "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return "
+            "the title itself.\n\nConversation:\nUser: Who wrote Don Juan?\nAI: Lord Byron wrote it.",
+            "Who wrote Don Juan?",
+        ),
+    ],
+)
+def test_a_web_chats_request_about_a_conversation_is_answered_without_the_documents(
+    client: TestClient, request_text: str, reply: str
+) -> None:
+    messages: Any = [{"role": "user", "content": request_text}]
+    completion = openai_client(client).chat.completions.create(model="poets", messages=messages)
+    assert completion.choices[0].message.content == reply
+    assert completion.usage is not None
+    assert completion.usage.total_tokens == 0
+    assert "kraq" not in (completion.model_extra or {})
+
+    options: Any = {"stream": True, "stream_options": {"include_usage": True}}
+    chunks = list(openai_client(client).chat.completions.create(model="poets", messages=messages, **options))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks[:-1]) == reply
+    assert chunks[-1].usage.total_tokens == 0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Give this chat a title of 3 words.",
+        "### Task:\nRespond to the query by the context.\n<context>\nNotes.\n</context>\nWho wrote Don Juan?",
+        "Which novel has <chat_history> in its title?",
+    ],
+)
+def test_a_question_that_only_looks_like_one_about_a_conversation_asks_the_documents(
+    client: TestClient, question: str
+) -> None:
+    completion = openai_client(client).chat.completions.create(
+        model="poets", messages=[{"role": "user", "content": question}]
+    )
+    assert completion.model_extra["kraq"]["question"] == question  # type: ignore[index]
+
+
+def test_a_long_first_question_is_cut_between_words_for_a_title() -> None:
+    question = "Which of the poets of the second generation wrote most of his letters from Ravenna?"
+    title = reply_to_task(f"{LIBRECHAT_TITLE}.\nConversation:\nUser: {question}\nAI: Byron.")
+    assert title == "Which of the poets of the second generation wrote most of…"
 
 
 @pytest.mark.parametrize(

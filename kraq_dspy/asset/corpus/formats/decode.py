@@ -89,7 +89,7 @@ def decode(data: bytes, settings: ReadSettings, *others: str) -> str:
 
 
 def decode_page(data: bytes, settings: ReadSettings) -> str:
-    """Text of a web page: as `decode`, with what the page declares, and Windows-1252 where that is not true and the
+    """Text of a web page: as `decode`, with what the page declares, and Windows-1252 if that is not true and the
     page looks so. Raises UnreadableTextError."""
     declared = _DECLARED.search(data[:4096])
     name = declared[1].decode("ascii", "replace").lower() if declared else ""

@@ -57,7 +57,7 @@ def read_html(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def page_row(source: str, name: str) -> Row | None:
-    """The row of a page, called by `name` where it has no title; None where it shows no text."""
+    """The row of a page, called by `name` if it has no title; None if it shows no text."""
     page = Page()
     for part in parts_of(source):
         page.add(part)

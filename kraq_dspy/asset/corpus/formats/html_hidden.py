@@ -91,7 +91,7 @@ def _is_hidden_by_attributes(tag: Part, attributes: Mapping[str, str]) -> bool:
 
 
 def is_decoration(tag: Part, attributes: Mapping[str, str]) -> bool:
-    """Whether screen readers are to pass over a stretch of a line: it is read only where it has
+    """Whether screen readers are to pass over a stretch of a line: it is read only if it has
     letters or digits.
 
     A price is often written twice, once for the eye and once for screen readers; the one for the eye
@@ -101,7 +101,7 @@ def is_decoration(tag: Part, attributes: Mapping[str, str]) -> bool:
 
 
 def visibility(attributes: Mapping[str, str]) -> bool | None:
-    """Whether the style makes visible (True) or invisible; None where it says neither."""
+    """Whether the style makes visible (True) or invisible; None if it says neither."""
     declaration = _VISIBILITY.search(attributes.get("style", ""))
     return declaration[1].lower() == "visible" if declaration else None
 

@@ -17,7 +17,7 @@ _LONGEST_TAG = 20_000  # characters whose attributes are read
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a page: text where it has no `name`, else a tag that begins or ends. `inside` is what stands in the
+    """A piece of a page: text if it has no `name`, else a tag that begins or ends. `inside` is what stands in the
     tag behind its name."""
 
     text: str = ""
@@ -77,7 +77,7 @@ def _end_of_raw(source: str, name: str, place: int) -> int:
 
 
 def _after(source: str, mark: str, start: int) -> int:
-    """Behind the next `mark`; the end where there is none, as HTML has it."""
+    """Behind the next `mark`; the end if there is none, as HTML has it."""
     place = source.find(mark, start)
     return place + len(mark) if place >= 0 else len(source)
 

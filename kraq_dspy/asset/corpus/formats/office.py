@@ -108,7 +108,7 @@ def check_zip(path: Path, settings: ReadSettings) -> None:
 
 
 def _lines_of_slide(slide: Any) -> Iterator[str]:
-    """The title first, "" where there is none."""
+    """The title first, "" if there is none."""
     title = slide.shapes.title
     yield _written(title.text_frame.text) if title is not None and title.has_text_frame else ""
     for shape in _shapes(slide.shapes):

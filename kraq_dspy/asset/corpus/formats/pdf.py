@@ -22,7 +22,7 @@ _PDFIUM = threading.Lock()
 
 @refuses_unreadable
 def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The title is the one in the PDF's properties, where it is one. Words that a line's end cuts in two are whole
+    """The title is the one in the PDF's properties, if it is one. Words that a line's end cuts in two are whole
     again; what was typed into the fields of a page stands below its text. A page that cannot be read is a bad row, and
     so are those without text; the others are kept.
     """
@@ -77,7 +77,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 class _Pages:
-    """The pages of a PDF as text, numbered from 1. `document` is PDFium's, None where it cannot open the file: then
+    """The pages of a PDF as text, numbered from 1. `document` is PDFium's, None if it cannot open the file: then
     pypdf's own text is used, which knows less of where words end."""
 
     def __init__(self, reader: Any, document: Any) -> None:
@@ -90,7 +90,7 @@ class _Pages:
         return self._n_pages
 
     def text(self, number: int) -> str:
-        """The text of a page, then what was typed into it; "" where nothing can be seen. Raises what pypdf raises."""
+        """The text of a page, then what was typed into it; "" if nothing can be seen. Raises what pypdf raises."""
         page = self._reader.pages[number - 1]
         contents = page.get_contents()
         if contents is not None:
@@ -142,7 +142,7 @@ def _opens_without_password(reader: Any) -> bool:
 
 
 def _title(reader: Any) -> str:
-    """ "" where the property holds what a program put there: its own name, a file's name, "untitled"."""
+    """ "" if the property holds what a program put there: its own name, a file's name, "untitled"."""
     title = reader.metadata.title if reader.metadata else None
     title = " ".join(normalised(title).split()) if isinstance(title, str) else ""
     return "" if is_blank(title) or _NO_TITLE.search(title) else title

@@ -211,7 +211,7 @@ def _in_reading_order(rows: Sequence[Sequence[_Stretch]]) -> Iterator[str]:
 
 
 def _rows_of_columns(rows: Sequence[Sequence[_Stretch]]) -> int:
-    """Tell how many of the first rows are lines of text in columns; 0 where they are none, as in a
+    """Tell how many of the first rows are lines of text in columns; 0 if they are none, as in a
     table."""
     first = rows[0]
     if len(first) < 2:

@@ -147,7 +147,7 @@ _LONGEST_FRONT_MATTER = 50_000  # characters
 
 
 def split_front_matter(text: str) -> tuple[Metadata, str]:
-    """Part the front matter's fields from the text; ({}, the text) where there is none, or it is no
+    """Part the front matter's fields from the text; ({}, the text) if there is none, or it is no
     YAML.
 
     Fields are text, numbers, true and false, and lists of them, which become text with commas. What is nested deeper is

@@ -63,7 +63,7 @@ class ReadSettings:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
 
     def missing(self, columns: Iterable[str]) -> str:
-        """Tell why these columns will not do: the text is none of them. "" where it is there."""
+        """Tell why these columns will not do: the text is none of them. "" if it is there."""
         columns = list(columns)
         if self.own(columns).texts:
             return ""
@@ -91,7 +91,7 @@ class ReadSettings:
 
 @dataclass(frozen=True, slots=True)
 class OwnColumns:
-    """The columns of a file that matter; `texts` are () where none holds text, the others "" where there is none."""
+    """The columns of a file that matter; `texts` are () if none holds text, the others "" if there is none."""
 
     texts: tuple[str, ...]
     title: str
@@ -101,7 +101,7 @@ class OwnColumns:
 TEXTS = ("text", "content", "contents", "page_content", "body", "passage", "document", "article", "abstract")
 TITLES = ("title", "headline")
 IDS = ("id", "_id", "doc_id", "docid", "document_id", "docno", "pid", "passage_id")
-"""Usual names of columns, by which they are found where nobody has named one."""
+"""Usual names of columns, by which they are found if nobody has named one."""
 
 
 @lru_cache(maxsize=256)
@@ -123,7 +123,7 @@ def _text_columns(columns: tuple[str, ...], named: str) -> tuple[str, ...]:
 
 
 def _found(columns: tuple[str, ...], named: str, default: str, usual: Sequence[str]) -> str:
-    """The column of that name; where it is the `default` and missing, the first with a usual one, in any case."""
+    """The column of that name; if it is the `default` and missing, the first with a usual one, in any case."""
     if named in columns or named != default:
         return named if named in columns else ""
     by_lower = {column.strip().lower(): column for column in reversed(columns)}
@@ -132,7 +132,7 @@ def _found(columns: tuple[str, ...], named: str, default: str, usual: Sequence[s
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One document as its file gives it. `key` tells it from the file's others; "" where the file is one document.
+    """One document as its file gives it. `key` tells it from the file's others; "" if the file is one document.
 
     `linked` says by where a line begins what of it is linked, where the text has no Markdown that does. `lacks` says
     which of the columns that somebody has named ("title", "id", "acl") are none of the row's. `labels` say who may

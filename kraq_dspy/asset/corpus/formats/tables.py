@@ -94,7 +94,7 @@ def _without_empty_end(cells: list[str], n_columns: int) -> list[str]:
 
 
 def _delimiter(first: str, expected: str, settings: ReadSettings) -> str:
-    """The mark that makes the first row name the text column; where none does, the one that makes most columns."""
+    """The mark that makes the first row name the text column; if none does, the one that makes most columns."""
     headers = {mark: _header(first, mark) for mark in (expected, *DELIMITERS)}
     most = max(headers, key=lambda mark: len(headers[mark]))
     return next((mark for mark, header in headers.items() if settings.is_header(header)), most)

@@ -95,7 +95,7 @@ class _Contents:
         return sorted(links, key=lambda link: link.id)
 
     def chunks_of(self, links: Sequence[Relationship], entity_ids: Iterable[str]) -> tuple[str, ...]:
-        """The chunks that state the links, in reading order; those of the entities where there is no link."""
+        """The chunks that state the links, in reading order; those of the entities if there is no link."""
         sources: Iterable[Relationship | Entity] = links or [self._entities[id] for id in entity_ids]
         chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
         return tuple(sorted(chunk_ids, key=self._order.__getitem__))

@@ -39,7 +39,7 @@ class Tables:
 
     @classmethod
     def at(cls, folder: Path) -> "Tables":
-        """Return those of a project or of its output folder. Raises ExchangeError where one is
+        """Return those of a project or of its output folder. Raises ExchangeError if one is
         missing."""
         if not folder.is_dir():
             raise ExchangeError(f"There is no folder {str(folder)!r}. Give GraphRAG's output folder.")
@@ -58,7 +58,7 @@ class Tables:
         return table in self.paths
 
     def rows(self, table: str, columns: Sequence[str | tuple[str, ...]]) -> Iterator[Row]:
-        """The rows of a table. Raises ExchangeError where the first one lacks one of the `columns`; of several names
+        """The rows of a table. Raises ExchangeError if the first one lacks one of the `columns`; of several names
         in a tuple, one is enough."""
         path = self.paths[table]
         for number, row in enumerate(read_rows(path)):
@@ -146,7 +146,7 @@ def text_of(value: Any) -> str:
 
 
 def texts_of(value: Any) -> list[str]:
-    """A cell as a list of texts; none where it is no list."""
+    """A cell as a list of texts; none if it is no list."""
     return [text_of(each) for each in value] if isinstance(value, list) else []
 
 
@@ -160,5 +160,5 @@ def number_of(value: Any, default: float) -> float:
 
 
 def whole_number(value: Any) -> int:
-    """A cell as a whole number; -1, which GraphRAG writes for none, where it is no number."""
+    """A cell as a whole number; -1, which GraphRAG writes for none, if it is no number."""
     return int(number_of(value, -1))

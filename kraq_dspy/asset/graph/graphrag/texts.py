@@ -135,7 +135,7 @@ def _add(texts: Texts, document: Document, units: list[TextUnit], problems: Coun
 
 
 def _spans(text: str, passages: Sequence[str]) -> list[tuple[int, int]] | None:
-    """Tell where the passages stand in the text, one after the other; None where one of them does
+    """Tell where the passages stand in the text, one after the other; None if one of them does
     not."""
     spans: list[tuple[int, int]] = []
     search_from = 0
@@ -170,7 +170,7 @@ def _metadata(row: Row) -> Metadata:
 
 
 def _object_in(value: Any) -> Mapping[str, Any]:
-    """A cell as an object, also where it is written as JSON; empty where it is none."""
+    """A cell as an object, also if it is written as JSON; empty if it is none."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

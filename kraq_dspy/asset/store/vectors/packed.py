@@ -88,7 +88,7 @@ class Packed:
         return packed
 
     def _require_fit(self) -> None:
-        """Raises ValueError where the arrays are not of the same points."""
+        """Raises ValueError if the arrays are not of the same points."""
         n = len(self.ids)
         fits = self.ids.shape == (n, _ID) and self.dense.ndim == 2 and len(self.dense) == n
         for each in (self.words, self.tags):
@@ -115,7 +115,7 @@ class Packed:
         return np.where(stored[places] == looked_up, places, -1)
 
     def allowed(self, one_of: Sequence[Sequence[str]], excluded: Sequence[bytes]) -> Mask | None:
-        """The points with a tag of each list of `one_of` that are not excluded; None where those are all."""
+        """The points with a tag of each list of `one_of` that are not excluded; None if those are all."""
         if not one_of and not excluded:
             return None
 

@@ -251,7 +251,7 @@ class Engine(_JournallingEngine):
         return run(self._complete(self.ledger.open(request), request))
 
     def stream(self, request: Request) -> Iterator[Any]:
-        """Events as the model writes them; the whole answer as one stream where it is known, or `inner` cannot stream.
+        """Events as the model writes them; the whole answer as one stream if it is known, or `inner` cannot stream.
 
         An answer is kept and counted once it is complete.
         """
@@ -350,7 +350,7 @@ def _estimated_tokens(request: Request) -> int:
 
 
 def _usage(request: Request, response: Response) -> Usage:
-    """Count the usage as the server reports it; estimated where it does not."""
+    """Count the usage as the server reports it; estimated if it does not."""
     prompt, completion = response.usage.input_tokens, response.usage.output_tokens
     return Usage(
         calls=1,

@@ -217,7 +217,7 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list[in
 
 def in_template(tokenizer: Any, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = False) -> str:
     """The messages as the tokenizer's chat template writes them; where it takes no system message, as Gemma's, that
-    stands before the first message of the user. Raises ModelError where it cannot write them at all."""
+    stands before the first message of the user. Raises ModelError if it cannot write them at all."""
     problem: Exception | None = None
     for form in (list(messages), without_system_role(messages)):
         try:
@@ -332,7 +332,7 @@ class Batches(Generic[Job, Result]):
                         future.set_result(result)
 
     def _next(self) -> list[tuple[Job, "Future[Result]"]]:
-        """The next batch; none, where nothing came for a second: the thread ends then."""
+        """The next batch; none, if nothing came for a second: the thread ends then."""
         batch: list[tuple[Job, Future[Result]]] = []
         while len(batch) < self._size:
             try:

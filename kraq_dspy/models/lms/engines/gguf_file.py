@@ -33,7 +33,7 @@ class GGUFHeader:
         return str(self.values.get("general.architecture", ""))
 
     def number(self, name: str) -> int:
-        """A whole number that the file says about its architecture, such as "block_count"; 0 where it does not."""
+        """A whole number that the file says about its architecture, such as "block_count"; 0 if it does not."""
         value = self.values.get(f"{self.architecture}.{name}")
         return value if isinstance(value, int) and value >= 0 else 0
 

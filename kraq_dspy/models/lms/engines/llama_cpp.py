@@ -102,7 +102,7 @@ class LlamaCpp(SharedByCopies):
         return started, dataclasses.replace(request, model=f"{_PROVIDER}/local", config=config)
 
     def started(self, adapter: str = "") -> "Started":
-        """A server that has the adapter, loaded where there is none. It runs as long as somebody holds it."""
+        """A server that has the adapter, loaded if there is none. It runs as long as somebody holds it."""
         with self._lock:
             loaded = self._started.adapters if self._started else ()
             if self._started is None or (adapter and adapter not in loaded):

@@ -13,7 +13,7 @@ _TOKENS_PER_WORD = 1.6  # generous: a limit must not cut a sentence that keeps t
 class Seq2SeqSummariser(SharedByCopies):
     """A `Summariser`. A text longer than the model's context is read in pieces, each told in its share of the words.
 
-    The weights are loaded with the first text, on a GPU where there is one; decoding is a beam search, so the same text
+    The weights are loaded with the first text, on a GPU if there is one; decoding is a beam search, so the same text
     gets the same summary. Threads take turns. Raises MissingExtraError without transformers or torch, ModelError when
     `name` cannot be loaded.
     """

@@ -333,7 +333,7 @@ class AsyncTransformersEngine(SharedByCopies):
 def engine_of(role: RoleSettings) -> TransformersEngine:
     """The engine of a role whose model is "transformers/NAME", with or without the "#FOLDER" of an adapter.
 
-    One for all roles that name the same base model, so that its weights are in memory once. On the GPU where there is
+    One for all roles that name the same base model, so that its weights are in memory once. On the GPU if there is
     one, in bfloat16 there and on processors that multiply in it, unless the role's `precision` says otherwise.
     """
     name = role.model.removeprefix(TRANSFORMERS).partition("#")[0]

@@ -82,7 +82,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is answered in a word or a name, "" where nothing is sure, and the sentences that say so."""
+    """What is answered in a word or a name, "" if nothing is sure, and the sentences that say so."""
 
     span: str
     support: tuple[str, ...]
@@ -91,7 +91,7 @@ class Reply:
 def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
     """The asked span and the sentence that supports it; "I do not know" when no word of the question is there.
 
-    A second sentence comes along only where it goes on from a name that the first brings in, or where the question
+    A second sentence comes along only if it goes on from a name that the first brings in, or where the question
     compares two things.
     """
     reply = _reply(question, passages, similar)
@@ -105,7 +105,7 @@ def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
 
 
 def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tuple[str, str]:
-    """(response, rationale) of a draft: the span alone where there is one, and the sentences that hold it."""
+    """(response, rationale) of a draft: the span alone if there is one, and the sentences that hold it."""
     reply = _reply(question, passages, similar)
     if reply is None:
         return UNKNOWN, "The passages share no word with the question."
@@ -208,7 +208,7 @@ def _alone(part: Evidence) -> str:
 
 def is_subject(title: str) -> bool:
     """Whether a title may name what its text is about. A text without a title is called by its file's name, which says
-    nothing of it where it is written small, has marks of a file's name, or is one that files of any project bear.
+    nothing of it if it is written small, has marks of a file's name, or is one that files of any project bear.
 
     >>> [is_subject(title) for title in ("Don Juan", "1920 (film)", "notes-2024", "utf16", "Plan_B", "README")]
     [True, True, False, False, False, False]
@@ -266,7 +266,7 @@ class _Told:
 
 def _told(passages: Sequence[str]) -> list[_Told]:
     """The sentences of the passages. A heading is none, and a question is none, since they would answer a question with
-    the same words; where there is nothing else, they are."""
+    the same words; if there is nothing else, they are."""
     statements: list[_Told] = []
     for number, passage in enumerate(passages):
         title, body = parted(passage)
@@ -428,7 +428,7 @@ def _names_of(support: Sequence[Evidence]) -> dict[str, None]:
 
 
 def _number(question: str, things: str, texts: Sequence[str]) -> str:
-    """A number that is no year: of the things that are counted, where they are named, in the same sentence."""
+    """A number that is no year: of the things that are counted, if they are named, in the same sentence."""
     for text in texts:
         for match in NUMBER.finditer(text):
             after = content_words(" ".join(text[match.end() :].split()[:4]))
@@ -446,7 +446,7 @@ def _asks(question: str, word: str) -> bool:
 
 def _of_two(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
     """Choose of two named things the one whose date or number fits the comparison, else the one
-    nearer to the question; the nearest sentence alone where none is told of either."""
+    nearer to the question; the nearest sentence alone if none is told of either."""
     about_first = _telling_of(first, evidence)
     about_second = _telling_of(second, evidence)
     dated_first = _with_year(about_first)
@@ -506,7 +506,7 @@ def rated_points(question: str, reports: list[str], similar: Similar) -> list[di
 
 
 def account(question: str, texts: list[str], similar: Similar) -> str:
-    """The sentences nearest to the question, nearest first, with their titles; "" where no word of it occurs. Titles
+    """The sentences nearest to the question, nearest first, with their titles; "" if no word of it occurs. Titles
     that only list names (our own) are left out."""
     lines = []
     for part in nearest(question, texts, similar, count=TOLD):

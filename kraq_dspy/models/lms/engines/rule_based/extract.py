@@ -129,7 +129,7 @@ def _names_something(title: str, mentioned: Sequence[Sequence[str]]) -> bool:
 
 
 def _names_by_sentence(title: str, parts: Sequence[str], text: str) -> list[list[str]]:
-    """The names that each sentence has; what begins one is a name where it is one inside another."""
+    """The names that each sentence has; what begins one is a name if it is one inside another."""
     known: set[str] = set()
     for part in parts:
         behind_first = part.split(" ", 1)[-1]
@@ -146,7 +146,7 @@ def _described(about: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _other(names: list[str]) -> str:
-    """The second of two names; where there are more, the sentence is about more than what links the first to one."""
+    """The second of two names; if there are more, the sentence is about more than what links the first to one."""
     return names[1] if len(names) == 2 else ""
 
 
@@ -225,7 +225,7 @@ def _links(part: str, names: list[str], written: dict[str, str]) -> list[Link]:
 
 
 def _between(part: str, source: str, target: str) -> str:
-    """The last few words before the target, without names, numbers and brackets; empty where the order is another."""
+    """The last few words before the target, without names, numbers and brackets; empty if the order is another."""
     start = part.find(source) + len(source) if source and source in part else 0
     end = part.find(target, start)
     if end < 0:

@@ -73,7 +73,7 @@ def _are_initials(short: str, full: Sequence[str]) -> bool:
 
 
 def matching_number(question: str, catalogue: Sequence[str], similar: Similar) -> int:
-    """The number of the entry most like the question, -1 where none is like it."""
+    """The number of the entry most like the question, -1 if none is like it."""
     numbers, stored = [], []
     for line in catalogue:
         number = NUMBERED.match(line)

@@ -100,7 +100,7 @@ def _listed(names: list[str]) -> str:
 
 def passages_summary(passages: list[str]) -> str:
     """Summarise passages in at most eight sentences, titles in front of those that do not have
-    them; the first words where there are none."""
+    them; the first words if there are none."""
     parts: list[str] = []
     for passage in passages:
         title, body = parted(passage)
@@ -110,7 +110,7 @@ def passages_summary(passages: list[str]) -> str:
 
 
 def shortened(text: str, words: int) -> str:
-    """The sentences that share most with the others, as many as fit, in reading order; the first one cut short where
+    """The sentences that share most with the others, as many as fit, in reading order; the first one cut short if
     none fits."""
     parts = distinct(sentences(text))
     left = words

@@ -77,7 +77,7 @@ def _compared(question: str) -> list[str]:
 
 
 def _of_both(question: str, names: Sequence[str], accounts: Sequence[Sequence[str]]) -> bool | None:
-    """Whether both have what the question asks for, or have the same of it; None where an account denies something."""
+    """Whether both have what the question asks for, or have the same of it; None if an account denies something."""
     first, second = (" ".join(account) for account in accounts)
     if re.search(r"\b(nationality|country)\b", question):
         words_in_both = set(re.findall(r"\w+", first)) & set(re.findall(r"\w+", second))

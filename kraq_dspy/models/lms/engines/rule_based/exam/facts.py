@@ -17,16 +17,19 @@ from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.models.lms.engines.rule_based.answer import DATE
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
-    are_two_things,
+    may_be_related,
     related_question,
     sentence_about,
 )
 from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     BE,
     PREPOSITIONS,
+    VERB,
     Statement,
+    is_plain_kind,
     is_somebody,
     plain_kind,
+    points_back,
     read_passage,
     statement_in,
 )
@@ -34,31 +37,47 @@ from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
 from kraq_dspy.records import content_id
 
 _PASSIVE = re.compile(rf"(?P<be>{BE}) (?P<done>(?:\w+ly )?(?:[a-z]+ed|born|built|held|made|set|won|written|known)\b.*)")
-_ADDS = re.compile(r" (?:in|on|at|by|for|from|with|during|due to|after|before|until|since|to|as|through|under|and) ")
+_ADDS = re.compile(
+    r" (?:during|(?:in|on|at|after|before|until|since|near|within)"
+    r"(?= (?:(?:the|early|late|mid|about|around) )*[A-Z0-9])) "
+)
+"""Where a place or a time is added that a sentence stays whole without."""
 _CALLS_FOR_MORE = re.compile(r" (?:[a-z]+ed|born|made|held|known|set|contribute|[a-z]+ing|as|one|first)$")
 """Endings which show that a phrase was cut in the middle: "is a disease caused"."""
 _IS_A_KIND = re.compile(r"(?:is|are|was|were) (?:an?|the|one of) ")
+_DEFINED = re.compile(r"(?P<be>is|are|was|were) (?:an?|one of the) (?P<thing>.+)")
+_TELLS_APART = re.compile(
+    rf"(?P<kind>[^,]+?) (?:(?:that|which|who) (?P<clause>{VERB} .+)"
+    r"|(?P<rest>(?:(?:[a-z]+ed|born|built|held|made|set|won|written|known)(?: (?:and|or) [a-z]+ed)?"
+    r" (?:in|at|on|by|from|for|near|as|to|with|of) |(?:in|at|from|by|near|on|for) ).*))"
+)
+"""A kind of thing, and what tells one of them from others."""
+_LASTING = frozenset(("based", "headquartered", "known", "located", "named", "owned", "situated", "used"))
+_SEVERAL = re.compile(r"(?:are|were|have) ")
 TELLS_WHICH = re.compile(r" (?:in|of|at|from|by|for|on|near|between|to|with|that|which|as) .*[A-Z0-9]| \d{4} |[\"“]")
 """What tells one of a kind from others: a name or a number behind a preposition, or a year."""
-_FEWEST_WITH_NAME, _FEWEST, MOST_WORDS = 3, 4, 16
+_FEWEST_WITH_NAME, _FEWEST, MOST_WORDS = 3, 5, 16
 """Content words of what is said of a subject, with a name or a number among them and without; and words in all."""
 _LONGEST_ANSWER = 8  # words
 _LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
+_OPEN = re.compile(r"\b(?:of|the|an?|for|with|to|between|and)$")
+"""Ends of what stands before a date that is a part of it: "during the crisis of 1929"."""
 _DANGLING = re.compile(r"(?:,| in| on| at| since| around| about| from| until| by)+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A question that a sentence answers. `asked_of` is the name that the question is about; "" if that name is the
-    answer."""
+    answer. `said` is what the text says of an answer that is the subject; "" if something else is asked for."""
 
     question: str
     answer: str
     asked_of: str = ""
+    said: str = ""
 
 
 def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
-    """One question that the passage answers, of one of the names where it can be; empty texts where it has none.
+    """One question that the passage answers, of one of the names if it can be; empty texts if it has none.
 
     Which of several it is depends on the passage's text and these names alone.
 
@@ -89,21 +108,24 @@ def facts_in(passage: str) -> list[Fact]:
         facts += _asked_for_values(statement)
         for phrase in _from_long_to_short(statement):
             question = which_question(kind if is_of_title and not is_kind_said else "", who, phrase)
-            facts.append(Fact(question, statement.subject))
+            if question:
+                facts.append(Fact(question, statement.subject, said=phrase))
     return facts
 
 
 def related_in(passage: str, about: Collection[str]) -> list[Fact]:
-    """Ask how any two of the names are related that one short sentence of the passage tells of: the sentence answers.
+    """Ask what connects any two of the names that one short sentence of the passage tells of: the sentence answers.
 
     >>> related_in("Ada\\nShe met Charles Babbage in 1833.", ["Ada", "Charles Babbage"])[0].question
-    'How is Ada related to Charles Babbage?'
+    'What is the connection between Ada and Charles Babbage?'
     """
     facts = []
     for pair in combinations(list(about)[:MOST_ABOUT], 2):
+        if not may_be_related(pair, passage):
+            continue
         sentence = sentence_about(passage, pair)
-        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE and are_two_things(*pair):
-            facts.append(Fact(related_question(pair), sentence.rstrip(".")))
+        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE:
+            facts.append(Fact(related_question(pair, passage), sentence.rstrip(".")))
     return facts
 
 
@@ -138,14 +160,50 @@ def _tells_enough(subject: str, phrase: str) -> bool:
 
 
 def which_question(kind: str, is_who: bool, phrase: str) -> str:
+    """Ask for the subject of which the phrase is said; "" where nobody would ask so.
+
+    >>> which_question("", False, "is a film directed by Tim Burton")
+    'Which film was directed by Tim Burton?'
+    >>> which_question("film", False, "was directed by Tim Burton"), which_question("", False, "are elaborate")
+    ('Which film was directed by Tim Burton?', '')
+    """
+    if points_back(phrase):
+        return ""
+    defined = _DEFINED.fullmatch(phrase)
+    if defined is not None:
+        return _which_of_a_kind(defined["be"], defined["thing"])
+    if not kind and _SEVERAL.match(phrase):
+        return ""
     asked_thing = f"Which {kind}" if kind else "Who" if is_who else "What"
     return f"{asked_thing} {phrase}?"
 
 
+def _which_of_a_kind(be: str, thing: str) -> str:
+    """Ask for one of a kind by what tells it from others; "" where that is not plain.
+
+    >>> _which_of_a_kind("is", "town in Ohio that won a prize"), _which_of_a_kind("is", "member of the band")
+    ('Which town is in Ohio that won a prize?', '')
+    >>> _which_of_a_kind("was", "novel that won the Booker Prize")
+    'Which novel won the Booker Prize?'
+    """
+    told = _TELLS_APART.fullmatch(thing)
+    if told is None or not is_plain_kind(told["kind"]):
+        return ""
+    if told["clause"]:
+        return f"Which {told['kind']} {told['clause']}?"
+
+    first_word = told["rest"].split()[0]
+    is_done = first_word not in PREPOSITIONS and first_word not in _LASTING
+    verb = {"is": "was", "are": "were"}.get(be, be) if is_done else be
+    return f"Which {told['kind']} {verb} {told['rest']}?"
+
+
 def _asked_for_values(statement: Statement) -> list[Fact]:
     """When, where and by whom something was done to the subject."""
-    if len(statement.phrase.split()) > MOST_WORDS:
+    if len(statement.phrase.split()) > MOST_WORDS or points_back(statement.phrase):
         return []
+    if re.fullmatch(r"[A-Z][a-z]+(?: [^A-Z]*)", statement.subject):
+        return []  # its capital may be the sentence's
     passive = _PASSIVE.fullmatch(statement.phrase)
     if passive is None:
         return _asked_with_did(statement)
@@ -163,7 +221,7 @@ def _asked_when(be: str, done: str, subject: str) -> Fact | None:
 
     before, after = done[: dates[0].start()].strip(), done[dates[0].end() :].strip()
     deed = f"{_DANGLING.sub('', f' {before}').strip()} {after}".strip()
-    if not deed or after.startswith(("to ", "and ", "-", "–")):
+    if not deed or _OPEN.search(before) or after.startswith(("to ", "and ", "-", "–")):
         return None
     return Fact(f"When {be} {subject} {deed}?", dates[0][0], subject)
 
@@ -209,6 +267,6 @@ def _asked_with_did(statement: Statement) -> list[Fact]:
 
     before, after = rest[: dates[0].start()], rest[dates[0].end() :].strip()
     middle = _DANGLING.sub("", f" {before.strip()}").strip()
-    if after or not middle:
+    if after or not middle or _OPEN.search(before.strip()):
         return []
     return [Fact(f"When did {subject} {base} {middle}?", dates[0][0], subject)]

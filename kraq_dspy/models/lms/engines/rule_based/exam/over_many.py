@@ -1,23 +1,20 @@
 """Asks what several passages answer together: a list of things of one kind, or how two things are related."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
-from kraq_dspy.language.names import without_words
+from kraq_dspy.language.templates import definition, is_person
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
-    are_two_things,
+    is_last_name,
+    may_be_related,
     related_question,
     sentence_about,
 )
-from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
-    VAGUE,
-    first_definition,
-    is_somebody,
-    plain_kind,
-    read_passage,
-)
+from kraq_dspy.models.lms.engines.rule_based.exam.statements import VAGUE, first_definition, plain_kind, read_passage
+from kraq_dspy.models.lms.engines.rule_based.exam.whole_names import may_be_asked_about, with_article
 from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import plural
 
 _MOST_NUGGETS = 6
@@ -69,10 +66,11 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     """
     if len(about) == 1:
         return _asked_of_one(passages, next(iter(about)))
+    text = "\n".join(passages)
     best: tuple[str, str] = ("", "")
     nuggets: list[str] = []
     for pair in combinations(list(about)[:MOST_ABOUT], 2):
-        if not are_two_things(*pair):
+        if not may_be_related(pair, text):
             continue
         sentences_about = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
         if len(sentences_about) > max(1, len(nuggets)):
@@ -80,21 +78,49 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
 
     if not nuggets:
         return {"question": "", "nuggets": []}
-    return {"question": related_question(best), "nuggets": nuggets[:_MOST_NUGGETS]}
+    return {"question": related_question(best, text), "nuggets": nuggets[:_MOST_NUGGETS]}
 
 
 def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
-    """Ask who or what a thing is, with a sentence about it of each passage; nothing of what the passages write small,
-    too, since such a name is a common word that began a heading."""
-    text = "\n".join(passages)
-    if not without_words([name], text):
-        return {"question": "", "nuggets": []}
+    """Ask who or what a thing is if a sentence says that, else what is known about it, with a sentence of each passage.
 
-    sentences_about = [sentence for passage in passages if (sentence := sentence_about(passage, [name]))]
+    Nothing is asked of what the passages write small, too, since such a name is a common word that began a heading.
+    """
+    nothing: dict[str, object] = {"question": "", "nuggets": []}
+    text = "\n".join(passages)
+    if not may_be_asked_about(name, text) or is_last_name(name, text):
+        return nothing
+
+    sentences_about = []
+    for passage in passages:
+        sentence = sentence_about(passage, [name])
+        if sentence and sentence not in sentences_about and not _only_says_where(sentence, name):
+            sentences_about.append(sentence)
     if len(sentences_about) < 2:
-        return {"question": "", "nuggets": []}
-    pronoun = "Who" if is_somebody(name, text) else "What"
-    return {"question": f"{pronoun} is {name}?", "nuggets": sentences_about[:_MOST_NUGGETS]}
+        return nothing
+
+    asked = with_article(name, text)
+    question = f"What is known about {asked}?"
+    asks_what_it_is = _asks_what_it_is(passages, name)
+    if asks_what_it_is:
+        question = f"{asks_what_it_is} {asked}?"
+    return {"question": question, "nuggets": sentences_about[:_MOST_NUGGETS]}
+
+
+def _only_says_where(sentence: str, name: str) -> bool:
+    """Whether a sentence has the name only to say where another place is: "Brisbane, Queensland"."""
+    return len(re.findall(rf"[A-Z][\w’']+, {re.escape(name)}\b", sentence)) == sentence.count(name)
+
+
+def _asks_what_it_is(passages: Sequence[str], name: str) -> str:
+    """Return "Who is" or "What was", as a passage that says what the name is puts it; "" for none."""
+    for passage in passages:
+        sentence = sentence_about(passage, [name])
+        defined = definition(sentence, [name]) if sentence else None
+        if defined and defined.name.removeprefix("the ") == name.removeprefix("The "):
+            who = is_person(plain_kind(defined.kind) or defined.kind, sentence, name)
+            return f"{'Who' if who else 'What'} {defined.verb}"
+    return ""
 
 
 def _plain_link(words: Sequence[str]) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from kraq_dspy.language.names import REFERENCE, kind_of
 from kraq_dspy.language.templates import without_asides
 from kraq_dspy.models.lms.engines.rule_based.answer import BRACKETED, YEAR
-from kraq_dspy.models.lms.engines.rule_based.exam.facts import MOST_WORDS, TELLS_WHICH, Fact, facts_in, which_question
+from kraq_dspy.models.lms.engines.rule_based.exam.facts import TELLS_WHICH, Fact, facts_in, which_question
 from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     BE,
     BEGINS,
-    KIND_WORDS,
     STATES,
     VAGUE,
     VERB,
@@ -19,9 +18,12 @@ from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     read_passage,
     says_what_it_is,
 )
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import plural
+from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import PAST_OF_DONE, plural
 from kraq_dspy.records import content_id
 
+_MOST_LEADING = 6
+"""Words that lead from one passage to the name of the other; who reads more has lost the thread."""
+_DONE_BY = re.compile(rf"{BE} (?:also |later )?(?P<done>[a-z]+ed|{'|'.join(PAST_OF_DONE)}|made|built|held|won|set) by")
 _PEOPLE_KINDS = {"person": "person", "place": "place", "organisation": "organisation", "work": "work"}
 
 
@@ -33,7 +35,7 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     >>> wood = "Ed Wood\\nEd Wood was directed by Tim Burton."
     >>> burton = "Tim Burton\\nTim Burton is an American director. He was born in Burbank in 1958."
     >>> question_over_two(wood, burton, "Tim Burton")["question"]
-    'When was the American director that Ed Wood was directed by born in Burbank?'
+    'When was the American director who directed Ed Wood born in Burbank?'
     """
     title, parts, kind, is_who = read_passage(first)
     own, _, link_kind, link_is_who = read_passage(second)
@@ -47,7 +49,7 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     facts.sort(key=lambda fact: content_id(first, fact.question))
     for fact in facts:
         if fact.asked_of:
-            named = f"the {described} that {leading.subject} {leading.phrase}"
+            named = _led_to(described, leading, is_who=link_is_who)
             return {"description": "", "question": fact.question.replace(own, named, 1), "answer": fact.answer}
 
     is_of_title = leading.subject == title
@@ -55,11 +57,11 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     is_kind_said = bool(kind) and kind.split()[-1] in leading.phrase
     leading_kind = kind if is_of_title and not is_kind_said else ""
     for fact in facts:
-        statement = _said_of_subject(fact.question)
-        if statement and TELLS_WHICH.search(statement):
-            named = _in_place_of_name(statement, described, is_who=link_is_who)
+        if fact.said and TELLS_WHICH.search(fact.said):
+            named = _in_place_of_name(fact.said, described, is_who=link_is_who)
             question = which_question(leading_kind, who_leads, f"{leading.phrase} {named}")
-            return {"description": "", "question": question, "answer": leading.subject}
+            if question:
+                return {"description": "", "question": question, "answer": leading.subject}
     return nothing
 
 
@@ -81,7 +83,9 @@ def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
         years = events[0][done], events[1][done]
         if years[0] != years[1]:
             earlier = names[0] if years[0] < years[1] else names[1]
-            return {"question": f"Which was {done} first, {names[0]} or {names[1]}?", "answer": earlier}
+            are_people = done == "born" and is_somebody(names[0], first) and is_somebody(names[1], second)
+            pronoun = "Who" if are_people else "Which"
+            return {"question": f"{pronoun} was {done} first, {names[0]} or {names[1]}?", "answer": earlier}
 
     heads = [read_passage(passage)[2].split()[-1:] for passage in (first, second)]
     if heads[0] and heads[0] == heads[1]:
@@ -99,11 +103,13 @@ def _facts_of(name: str, passage: str, *, without: str) -> list[Fact]:
     return facts
 
 
-def _said_of_subject(question: str) -> str:
-    """Return what a question for the subject says of it: "wrote Don Juan" of "Which poet wrote Don
-    Juan?"; "" for others."""
-    match = re.match(rf"(?:Who|What|Which (?:[\w-]+ ){{1,{KIND_WORDS}}}?)\s?(?P<said>{VERB} .+)\?$", question)
-    return match["said"] if match else ""
+def _led_to(kind: str, leading: Statement, *, is_who: bool) -> str:
+    """A name put by what leads to it, as an act of its bearer where it is one: "the director who directed Ed Wood"."""
+    relative = "who" if is_who else "that"
+    done = _DONE_BY.fullmatch(leading.phrase)
+    if done is not None:
+        return f"the {kind} {relative} {PAST_OF_DONE.get(done['done'], done['done'])} {leading.subject}"
+    return f"the {kind} that {leading.subject} {leading.phrase}"
 
 
 def _in_place_of_name(statement: str, kind: str, *, is_who: bool) -> str:
@@ -129,7 +135,11 @@ def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title:
             continue
         phrase = _up_to_preposition(leading.phrase.strip(' ,"“'))
         words = phrase.split()
-        if 0 < len(words) <= MOST_WORDS and not VAGUE.search(phrase) and words[-1] not in ("and", "or", "that", "than"):
+        if (
+            0 < len(words) <= _MOST_LEADING
+            and not VAGUE.search(phrase)
+            and words[-1] not in ("and", "or", "that", "than")
+        ):
             return Statement(leading.subject, phrase)
     return None
 

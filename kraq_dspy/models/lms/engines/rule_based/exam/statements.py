@@ -8,7 +8,7 @@ from kraq_dspy.language.names import PERSON, REFERENCE, is_name, kind_of, names_
 from kraq_dspy.language.templates import Definition, definition, is_person, without_asides
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
-from kraq_dspy.language.vocabulary import DOES, STOP
+from kraq_dspy.language.vocabulary import DOES, KIND_OF_NOUN, OPENERS, STOP
 from kraq_dspy.models.lms.engines.rule_based.answer import BRACKETED, POINTS_BACK
 from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import PAST
 
@@ -23,9 +23,11 @@ BEGINS = re.compile(
 _CUT = re.compile(
     r"(?:[;:]|,(?!\d{3}\b)).*$"
     r"| (?:which|where|although|though|while|whereas|because|as well as|so that|since|but|despite|who)\b.*$"
+    r"| and (?:also |now |today )?(?:is|are|was|were|has|have|had|can|may|must|will)\b.*$"
 )
 """Where another clause begins; not the comma of 103,340."""
-_ASIDE_WORD = re.compile(r"^(?:also|then|first|later) ")
+_ASIDE_WORD = re.compile(r"^(?:also|then|first|later) |(?<=^has )also |(?<=^had )also |(?<=^is )also |(?<=^was )also ")
+_ONLY_A_NUMBER = re.compile(rf"{BE} [\d.,]+ (?:in|at|as|on)\b")
 VAGUE = re.compile(
     r"\b(?:who|he|she|they|this|these|those|such|it|his|her|their|them|him|we|our|us|i|my|you|your|above|below|following"
     r"|former|latter|there)\b",
@@ -38,6 +40,17 @@ _TWO_VERBS = re.compile(rf"[a-z]+ed (?:as|by|from)\b|[a-z]+ed\b.* {BE}\b")
 _VERB_INSIDE = re.compile(rf"\b(?:{'|'.join(DOES)}|shows?|displays?|that|[a-z]{{2,}}ed)\b")
 _LONGEST_SUBJECT = 7  # words
 KIND_WORDS = 3
+_LONGEST_KIND = 5  # words
+_LONE_NOUN = re.compile(
+    r"\bthe (?:same |other )?(?P<noun>[a-z]+)"
+    r"(?=$|[,.]| (?!(?:of|in(?! \d)|for|from|that|which|who|where|to|between|at|on|by|with|near|about)\b)[a-z])"
+)
+"""A noun of which nothing tells which one it is."""
+_POINTING = frozenset(
+    ("other", "others", "same", "territory", "area", "region", "latter", "event", "project", "period")
+)
+_ADJECTIVE = re.compile(r"(?:[a-z]{2,}ed|left|shot|set|lost) (?P<next>[a-z]+)")
+"""A word that is a past and an adjective as well, and what follows it."""
 PREPOSITIONS = frozenset(
     "in on at by of for from with to near into through under over and or the a an".split()  # noqa: SIM905
 )
@@ -88,6 +101,31 @@ def plain_kind(kind: str) -> str:
     return " ".join(words) if is_plain else ""
 
 
+def is_plain_kind(kind: str) -> bool:
+    """Whether a question may begin with "Which" and this: few words that end in a noun, and no name at their end.
+
+    >>> is_plain_kind("live album"), is_plain_kind("member of the band"), is_plain_kind("cyclist currently playing")
+    (True, False, False)
+    """
+    words = kind.split()
+    ends_small = bool(words) and words[-1].isalpha() and words[-1].islower() and not words[-1].endswith("ly")
+    is_short = len(words) <= _LONGEST_KIND and not re.search(r"[\"“”()]|\b(?:of|to|that|more|most)\b|\w+ing$", kind)
+    return ends_small and is_short and words[-1] not in STOP
+
+
+def points_back(phrase: str) -> bool:
+    """Whether something is called "the film" that only the sentences before name.
+
+    >>> points_back("directed the film"), points_back("directed the film of 1994"), points_back("cleans the screen")
+    (True, False, False)
+    """
+    return any(_is_named_before(match["noun"]) for match in _LONE_NOUN.finditer(phrase))
+
+
+def _is_named_before(noun: str) -> bool:
+    return noun in _POINTING or noun in KIND_OF_NOUN
+
+
 def is_somebody(name: str, text: str) -> bool:
     """Whether a full name is a person's, or a last name is that of a person whom the text names in full.
 
@@ -100,13 +138,21 @@ def is_somebody(name: str, text: str) -> bool:
     False
     """
     is_full = PERSON.fullmatch(name) is not None
-    full = name if is_full else next((each for each in PERSON.findall(text) if each.endswith(f" {name}")), "")
+    full = name if is_full else _full_name(name, text)
     if not full or kind_of(full, text) != "person":
         return False
 
     last_name_is_a_name = bool(without_words([full.split()[-1]], text))
     said_next = text[text.find(full) :][:_SAID_NEXT]
     return last_name_is_a_name or OF_SOMEBODY.search(said_next) is not None
+
+
+def _full_name(last: str, text: str) -> str:
+    """Return the first name of two or three words in the text that ends in this one; "" for none."""
+    for full in PERSON.findall(text):
+        if full.endswith(f" {last}") and full.split()[0] not in OPENERS:
+            return full
+    return ""
 
 
 def statement_in(sentence: str, title: str, *, points_to_title: bool) -> Statement | None:
@@ -130,7 +176,7 @@ def statement_in(sentence: str, title: str, *, points_to_title: bool) -> Stateme
 
 
 def _subject_by_title(subject: str, title: str, *, points_to_title: bool) -> str:
-    """The title where the subject stands for it, "" where it points to something else."""
+    """The title where the subject stands for it, "" if it points to something else."""
     if len(subject.split()) == 1 and POINTS_BACK.match(f"{subject} "):
         return title if points_to_title and subject in ("He", "She", "It") else ""
     return title if subject in (f"The {title}", f"the {title}") else subject
@@ -138,8 +184,10 @@ def _subject_by_title(subject: str, title: str, *, points_to_title: bool) -> str
 
 def _is_whole(phrase: str) -> bool:
     """Whether what is said of a subject neither points to another sentence nor breaks off."""
-    if not phrase or '"' in phrase or VAGUE.search(phrase) or _TWO_VERBS.match(phrase):
+    if not phrase or _ONLY_A_NUMBER.match(phrase) or '"' in phrase or VAGUE.search(phrase) or _TWO_VERBS.match(phrase):
         return False
+    if (led := _ADJECTIVE.match(phrase)) and led["next"] not in PREPOSITIONS | STOP and not led["next"].endswith("ly"):
+        return False  # "Displays detailed information"
     last = phrase.split()[-1].lower()
     return len(last) > 1 and last not in PREPOSITIONS | STOP
 
@@ -149,7 +197,9 @@ def says_what_it_is(subject: str) -> bool:
     first = words[0].lower() if words else ""
     if not words or len(words) > _LONGEST_SUBJECT or VAGUE.search(subject) or _VERB_INSIDE.search(subject):
         return False
-    if re.match(r"[A-Z][a-z]+ed\b", subject) or "_" in subject:
+    if re.match(r"(?:[A-Z][a-z]+ed|Due|According|Depending|Rather|Prior|Use)\b", subject) or "_" in subject:
+        return False
+    if words[-1].lower() in PREPOSITIONS | STOP or re.search(r" [-–]|[-–] ?$", subject):
         return False
     if first in STOP - {"the", "a", "an"} or first in ("the", "a", "an", "another", "some", "most", "many"):
         return first == "the" and bool(names_in(f"· {subject[4:]}"))

@@ -13,6 +13,15 @@ _BASE_OF_PAST = (
     "|shoot|see|find|teach|bring|choose|fall|fly|keep|know|rise|send|set|spend|speak|stand|tell|think|wear"
 )
 _IRREGULAR = dict(zip(PAST.split("|"), _BASE_OF_PAST.split("|"), strict=True))
+PAST_OF_DONE = {
+    "written": "wrote",
+    "drawn": "drew",
+    "sung": "sang",
+    "begun": "began",
+    "given": "gave",
+    "shown": "showed",
+}
+"""The past of what was done, where the two differ."""
 _BASES = frozenset(DOES.values())
 _ENDS_IN_E = re.compile(
     r"(?:[vzcu]|[^s]s|[^n]g|[aei]ng|[^aeiouy]l|[iau]r|or|at|ut|[iuo]d|um|nam|fil|nit|vit|bin|remier|plet|mot)$"
@@ -24,7 +33,7 @@ _NO_E = re.compile(
 
 
 def base_of(verb: str) -> str:
-    """ "move" of "moved", "write" of "wrote"; "" where it is no past."""
+    """ "move" of "moved", "write" of "wrote"; "" if it is no past."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     if not re.fullmatch(r"[a-z]{2,}ed", verb):
