@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import dspy
@@ -207,12 +208,19 @@ FOR_AGENTS = (
     "already), `filters` (values that the passages' metadata must have) and `vector`. How it searches: {help}"
 )
 
+LONGEST_NAME = 64
+"""Characters of a tool's name that OpenAI's API takes."""
+
 RetrieverT = TypeVar("RetrieverT", bound=Retriever)
 
 
-def named_for_agents(retrieve: RetrieverT, name: str, help: str) -> RetrieverT:
+def named_for_agents(
+    retrieve: RetrieverT, name: str, help: str, options: Mapping[str, object] = MappingProxyType({})
+) -> RetrieverT:
     """The same retriever, called "search_" with its registered `name`, and described by what it takes and its `help`:
     `dspy.Tool` shows both to an agent's model, which could not use what is written for programmers.
+
+    The `options` that a caller chose are in the name: of two tools of one name, `dspy.ReAct` keeps only one.
 
     >>> from kraq_dspy import Workspace
     >>> dspy.Tool(Workspace.open("ada.kraq").retriever("hybrid")).name
@@ -221,7 +229,10 @@ def named_for_agents(retrieve: RetrieverT, name: str, help: str) -> RetrieverT:
     if not getattr(retrieve, "keeps_contract", False):  # somebody else's, which has its own name
         return retrieve
 
-    vars(retrieve)["__name__"] = f"search_{re.sub(r'[^a-z0-9]+', '_', name.lower())}"
+    words = ["search", name]
+    for option, value in options.items():
+        words += [option, str(value)]
+    vars(retrieve)["__name__"] = re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower()).strip("_")[:LONGEST_NAME]
     vars(retrieve)["__doc__"] = FOR_AGENTS.format(help=help)
     return retrieve
 

@@ -24,7 +24,14 @@ from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
-from kraq_dspy.workspace.suggesting import STARTERS, SuggestedQuestion, next_questions, offered_questions, starters
+from kraq_dspy.workspace.suggesting import (
+    STARTERS,
+    AnswerableQuestions,
+    SuggestedQuestion,
+    next_questions,
+    offered_questions,
+    starters,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -238,7 +245,14 @@ class Answering(ProgramMaker):
             prediction.standalone_question = complete.question
 
         offers = self.models.settings.refusals.offers
-        offered = offered_questions(self.index, self.questions(), self._judge.holds, complete.question, offers)
+        offered = offered_questions(
+            self.index,
+            self.questions(),
+            self._judge.holds,
+            complete.question,
+            offers,
+            answerable=self._answerable_questions,
+        )
         prediction.next_questions = tuple(offered)
         self._look_at_hits_of(prediction)
         return prediction
@@ -246,6 +260,10 @@ class Answering(ProgramMaker):
     def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
         return starters(self.index, count)
+
+    @cached_property
+    def _answerable_questions(self) -> AnswerableQuestions:
+        return AnswerableQuestions(self.index)
 
     @cached_property
     def _standalone(self) -> StandaloneQuestion:
@@ -268,7 +286,14 @@ class Answering(ProgramMaker):
         if count:
             hits = prediction.get("hits") or ()
             try:
-                following = next_questions(self.index, self.questions(), complete.question, count, evidence=hits)
+                following = next_questions(
+                    self.index,
+                    self.questions(),
+                    complete.question,
+                    count,
+                    evidence=hits,
+                    answerable=self._answerable_questions,
+                )
                 prediction.next_questions = tuple(following)
             except KraqError as error:
                 logger.info("There are no next questions: %s", error)

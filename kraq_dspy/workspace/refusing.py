@@ -7,11 +7,12 @@ from functools import cached_property
 
 import dspy
 
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import KraqError
 from kraq_dspy.indexing.floor.floor import Floor, read_floor
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE
-from kraq_dspy.indexing.floor.scoring import HeldScore, PassageScorer
+from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.records import Hit
 
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 REFUSAL = "refusal"
 """The `source` of a prediction that says that the documents do not answer."""
 REFUSED = "The documents do not answer this question."
+REMEMBERED = 2048
+"""Stored questions whose scores a judge keeps."""
 SHOWN = 3
 """Passages nearest to a question that a refusal shows."""
 
@@ -51,9 +54,10 @@ class AnswerabilityJudge:
     def __init__(self, index: Index, embedder: Embedder, least: float | None = None) -> None:
         self._index, self._embedder, self._least = index, embedder, least
         self._scorer = PassageScorer(index, embedder)
+        self._recent_scores = Recent[str, float](REMEMBERED)
 
     def __call__(self, question: str) -> Answerability:
-        """What cannot be told because something of the index cannot be read is None, and logged."""
+        """If the index is partly unreadable, unknown values are None, and the log says so."""
         [judged] = self.judge([question])
         return judged
 
@@ -74,9 +78,22 @@ class AnswerabilityJudge:
         return Answerability(score.value, floor.score, is_answerable, score.nearest)
 
     def holds(self, questions: Sequence[str], vectors: Vectors) -> list[bool]:
-        """Which of the questions, given with their embeddings, score at the floor or above."""
-        scores: list[HeldScore] = self._scorer(questions, vectors) if questions else []
-        return [self.floor is None or each.value >= self.floor.score for each in scores]
+        """Which of the questions, given with their embeddings, score at the floor or above.
+
+        The scores of an index that does not change are kept, since the same questions are looked at again and again.
+        """
+        row_of = {question: row for row, question in enumerate(questions)}
+
+        def scores_of(some: Sequence[str]) -> list[float]:
+            rows = vectors[[row_of[question] for question in some]]
+            return [each.value for each in self._scorer(some, rows)]
+
+        floor = self.floor
+        if floor is None:
+            return [True] * len(questions)
+
+        scores = self._recent_scores.of(questions, scores_of) if self._index.is_constant else scores_of(questions)
+        return [score >= floor.score for score in scores]
 
     @cached_property
     def floor(self) -> Floor | None:
@@ -95,7 +112,7 @@ class AnswerabilityJudge:
 
 
 def refusal(index: Index, question: str, judged: Answerability) -> dspy.Prediction:
-    """What is answered in place of a program's prediction. Its `hits` are the nearest passages."""
+    """The prediction in place of a program's. Its `hits` are the nearest passages."""
     nearest = judged.nearest[:SHOWN]
     chunks = index.chunks_by_id([chunk_id for chunk_id, _ in nearest])
     hits = [Hit(chunk, cosine, question, "dense") for chunk, (_, cosine) in zip(chunks, nearest, strict=True)]

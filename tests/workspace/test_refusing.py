@@ -1,7 +1,7 @@
 """Tests that every prediction says whether the documents answer it, and that front doors refuse if they do not."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,6 +13,7 @@ from kraq_dspy import Index, Scope, Workspace, build_index
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.asset.store.index import FLOOR
 from kraq_dspy.extend import Catalogue
+from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import RefusalSettings, Settings
 from kraq_dspy.workspace.refusing import REFUSED, is_refusal
@@ -62,6 +63,21 @@ def test_the_offers_are_three_questions_that_are_answered_themselves(space: Work
     for each in offered:
         assert each.passage.id in each.question.chunk_ids
         assert space.ask(each.text, refuse=True).answerable is True
+
+
+def test_the_offers_are_the_same_again_and_scored_once(space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = space.ask(FOREIGN[0], Untouchable(), refuse=True)
+    scored: list[str] = []
+    score = PassageScorer.__call__
+
+    def counted(scorer: PassageScorer, questions: Sequence[str], vectors: Any = None) -> Any:
+        scored.extend(questions)
+        return score(scorer, questions, vectors)
+
+    monkeypatch.setattr(PassageScorer, "__call__", counted)
+    again = space.ask(FOREIGN[0], Untouchable(), refuse=True)
+    assert again.next_questions == first.next_questions
+    assert scored == [FOREIGN[0]]
 
 
 def test_a_program_that_is_asked_in_python_answers_and_says_what_was_told(space: Workspace) -> None:

@@ -3,18 +3,20 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dspy
 import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Index, build_index
+from kraq_dspy.asset.store.vectors.local import LocalVectorStore
 from kraq_dspy.programs import TraditionalRAG
 from kraq_dspy.records import Chunk, Document, Hit, Question
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.suggesting import next_questions, starters
+from kraq_dspy.workspace.suggesting import AnswerableQuestions, next_questions, starters
 from tests.conftest import KeywordEmbedder
 
 EMBEDDER = KeywordEmbedder("byron", "juan", "ada", "engine", "danube", "sea")
@@ -95,6 +97,23 @@ def test_an_answer_comes_with_next_questions_in_all_four_forms(space: Workspace)
     assert asyncio.run(last()).next_questions == expected
     assert "next_questions" not in space.ask(question, program, next_questions=0)
     assert len(space.ask(question, program, next_questions=1).next_questions) == 1
+
+
+def test_what_a_stored_question_leads_to_is_looked_up_once(space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    search = LocalVectorStore.search
+
+    def counted(store: LocalVectorStore, vectors: Any, *args: Any, **options: Any) -> Any:
+        searched.append(len(vectors))
+        return search(store, vectors, *args, **options)
+
+    questions = space.index.questions()
+    answerable = AnswerableQuestions(space.index)
+    expected = AnswerableQuestions(space.index)(questions)
+    monkeypatch.setattr(LocalVectorStore, "search", counted)
+    assert answerable(questions[:2]) + answerable(questions[2:]) == expected
+    assert answerable(questions) == expected
+    assert searched == [2, len(questions) - 2]
 
 
 def test_an_index_without_questions_answers_without_next_ones(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import orjson
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset import consent
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.mentions_file import read_mentions, save_mentions
@@ -68,6 +69,7 @@ MENTIONS = "mentions.arrays"
 FLOOR = "floor.json"
 _TO_ERASE = "erase"  # the name under which a draft notes that text was removed from it
 _AT_ONCE = 500  # rows per read, ids per query
+_KEPT = 2048  # chunks, and as many questions, that an index keeps in memory once they were read
 
 
 class Index(SharedByCopies):
@@ -93,6 +95,8 @@ class Index(SharedByCopies):
         self._apart: TemporaryDirectory[str] | None = None
         self._whole_apart: TemporaryDirectory[str] | None = None
         self._opening, self._closed = threading.RLock(), False
+        self._recent_chunks = Recent[str, Chunk](_KEPT)
+        self._recent_questions = Recent[str, Question](_KEPT)
 
     @classmethod
     def create(
@@ -176,6 +180,8 @@ class Index(SharedByCopies):
                 for store in self._stores.values():
                     store.close()
                 self._stores.clear()
+                self._recent_chunks.clear()
+                self._recent_questions.clear()
                 self._database.close()
                 self._lease.release()
                 if self._apart is not None:
@@ -419,8 +425,16 @@ class Index(SharedByCopies):
             lines.update(json.loads(value) if kind == "text" else json.loads(restored(value)).get("left_out", []))
         return lines
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether this is a complete state that is read, in which nothing changes."""
+        return self._lease.is_constant
+
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
-        return self.get(Chunk, ids)
+        """Chunks in the order of `ids`. Raises UnknownRecordError."""
+        if not self.is_constant:
+            return self.get(Chunk, ids)
+        return self._recent_chunks.of(ids, lambda new: self.get(Chunk, new))
 
     def reading_order(self, document_ids: Collection[str] | None = None) -> dict[str, str]:
         """Document ids by chunk ids, of all or of these documents: by document id, then position, however the chunks
@@ -494,7 +508,10 @@ class Index(SharedByCopies):
         (self.home / MENTIONS).unlink(missing_ok=True)
 
     def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
-        return self.get(Question, ids)
+        """Questions in the order of `ids`. Raises UnknownRecordError."""
+        if not self.is_constant:
+            return self.get(Question, ids)
+        return self._recent_questions.of(ids, lambda new: self.get(Question, new))
 
     def questions(
         self, level: int | None = None, *, source: str | None = None, duplicates: bool = False

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -56,7 +57,8 @@ def print_run(run: RunSummary, console: Console, *, brief: bool = False, failed:
         console.print(Text(f"  {row[1]} {row[0]}: {_shortened(cells['question'], 2 * console.width)}"))
         for name in ("gold", "answer", "evidence"):
             if cells[name]:
-                console.print(Text(f"      {name}: {_shortened(cells[name], 2 * console.width)}", style="dim"))
+                line = Text(f"{name}: {_shortened(cells[name], 2 * console.width)}", style="dim")
+                console.print(Padding(line, (0, 0, 0, 6), expand=False))
     console.print(Text(worst.note, style="dim"))
 
 

@@ -150,6 +150,10 @@ async def abuild_index(
         return await builder.build()
 
 
+BY_FUNCTION = "function"
+"""In an index's origin: a function that a caller gave, `labels=`, gave the documents their labels."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """The state of reading a corpus: the ids of stored documents and chunks, and the failures."""
@@ -165,6 +169,7 @@ class Builder(BuildParts):
 
     owns_models: bool = True  # whether they are closed when the build ends
     stale_answers: int = 0
+    labels_by_function: bool = False  # whether a caller in Python gave a function that labels documents
     was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
 
     def __post_init__(self) -> None:
@@ -193,8 +198,11 @@ class Builder(BuildParts):
         progress = options.get("progress") or default_progress()
         steps = opening.steps_for(index, settings.run, models, progress)
         random_questions = options.get("random_questions", False)
-        own = models is not options.get("models")
-        return cls(index, settings, models, embedder, kraq, steps, progress, random_questions, owns_models=own)
+        return cls(
+            index, settings, models, embedder, kraq, steps, progress, random_questions,
+            owns_models=models is not options.get("models"),
+            labels_by_function=options.get("labels") is not None,
+        )  # fmt: skip
 
     async def __aenter__(self) -> "Builder":
         return self
@@ -213,9 +221,12 @@ class Builder(BuildParts):
         origin = {"kind": "documents"}
         if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
             origin = {"kind": kind, "path": str(Path(corpus).resolve())}
-        same = "path" in origin and self.index.manifest.origin == origin
+        before = self.index.manifest.origin
+        same = "path" in origin and all(before.get(key) == value for key, value in origin.items())
         if self._documents_before and not replace and not same:
             opening.require_documents(self.index, (item for item in documents if isinstance(item, Document)))
+        if self.labels_by_function:
+            origin["labels"] = BY_FUNCTION
         self.index.update_manifest(origin=origin, complete=False)
 
     async def build(self) -> BuildReport:

@@ -13,7 +13,7 @@ from typing import Unpack
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
-from kraq_dspy.indexing.index.build import Builder, abuild_index
+from kraq_dspy.indexing.index.build import BY_FUNCTION, Builder, abuild_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG, aimport_graphrag
 from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first, with_labels
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
@@ -62,9 +62,9 @@ def update_index(
     that they were followed through. Otherwise as `add_documents`.
     """
     _refuse_import(Path(path))
-    return run_coroutine(
-        abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options))
-    )
+    options = _with_settings(path, options)
+    _require_labels_again(path, options, "update_index")
+    return run_coroutine(abuild_index(corpus, path, stable=not recluster, replace=True, **options))
 
 
 def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildReport:
@@ -85,8 +85,10 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
             raise IndexStateError(
                 f"{str(path)!r} was imported from {str(source)!r}, which is not there. Import it again."
             )
+        _require_labels_again(path, options, "resume_index")
         return run_coroutine(aimport_graphrag(source, path, **options))
     if source is not None and source.exists():
+        _require_labels_again(path, options, "resume_index")
         return run_coroutine(abuild_index(source, path, stable=True, **options))
     return run_coroutine(_change(Path(path), (), (), options))
 
@@ -111,10 +113,28 @@ async def _change(
         if removed and builder.index.count(Document) == len(known):
             raise CorpusError(f"This would remove every document. To delete the index, delete {str(path)!r}.")
 
-        builder.index.update_manifest(complete=False, origin={"kind": "documents"})
+        origin = {"kind": "documents"}
+        if builder.labels_by_function or builder.index.manifest.origin.get("labels") == BY_FUNCTION:
+            origin["labels"] = BY_FUNCTION
+        builder.index.update_manifest(complete=False, origin=origin)
         builder.load_change(builder.as_before(documents), removed)
         builder.stable = True
         return await builder.build()
+
+
+def _require_labels_again(path: str | Path, options: BuildOptions, call: str) -> None:
+    """Raises IndexStateError if documents are to be read again whose labels a function gave, and nothing gives them
+    now: everybody but the owner would lose them."""
+    with Index.open(Path(path), unfinished=True) as index:
+        came_from_function = index.manifest.origin.get("labels") == BY_FUNCTION
+    settings = options.get("settings")
+    has_column = settings is not None and bool(settings.corpus.acl_column)
+    if came_from_function and options.get("labels") is None and not has_column:
+        raise IndexStateError(
+            f"A function (labels=) gave the documents of {str(path)!r} their labels. An index does not keep the "
+            "function, and without it nobody but the owner could read them. Go on in Python, with the function: "
+            f"kraq_dspy.{call}({str(path)!r}, {'corpus, ' if call == 'update_index' else ''}labels=...)."
+        )
 
 
 def _refuse_import(path: Path) -> None:

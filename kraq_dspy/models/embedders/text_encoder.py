@@ -1,8 +1,6 @@
 """Defines what the encoders of this library share, two sides, each with its prefix, of one way to encode texts; and
 makes one of a `dspy.Embedder`."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, TypeAlias, cast
@@ -11,6 +9,7 @@ import dspy
 import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Embedder, Vectors
 
@@ -39,12 +38,8 @@ class TextEncoder(SharedByCopies):
         if isinstance(texts, str) or len(texts) != 1:
             return self._vectors(texts, self.query_prefix)
 
-        [question] = texts
-        vectors = self._recent.get(question)
-        if vectors is None:
-            vectors = self._vectors(texts, self.query_prefix)
-            self._recent.put(question, vectors)
-        return vectors.copy()  # the caller's own, to change
+        vectors = self._recent.of(texts, lambda new: [self._vectors(new, self.query_prefix)])
+        return vectors[0].copy()  # the caller's own, to change
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
         return self._vectors(texts, self.passage_prefix)
@@ -54,8 +49,8 @@ class TextEncoder(SharedByCopies):
         raise NotImplementedError
 
     @cached_property
-    def _recent(self) -> "_Recent":
-        return _Recent()
+    def _recent(self) -> Recent[str, Vectors]:
+        return Recent(REMEMBERED)
 
     def _vectors(self, texts: Sequence[str], prefix: str) -> Vectors:
         if isinstance(texts, str):
@@ -69,26 +64,6 @@ class TextEncoder(SharedByCopies):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
-
-
-class _Recent:
-    """The vectors of the questions that were used last. Safe for threads."""
-
-    def __init__(self) -> None:
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, question: str) -> Vectors | None:
-        with self._lock:
-            if question in self._vectors:
-                self._vectors.move_to_end(question)
-            return self._vectors.get(question)
-
-    def put(self, question: str, vectors: Vectors) -> None:
-        with self._lock:
-            self._vectors[question] = vectors
-            while len(self._vectors) > REMEMBERED:
-                self._vectors.popitem(last=False)
 
 
 def unit_rows(vectors: Vectors, maker: str) -> Vectors:

@@ -18,7 +18,7 @@ from kraq_dspy.asset.graph.graphrag.read import ImportedGraphRAG, read_graphrag
 from kraq_dspy.asset.graph.parquet_tables import write_parquet
 from kraq_dspy.asset.graph.resolve import entity_id_of
 from kraq_dspy.errors import ExchangeError, IndexStateError, ScopeError
-from kraq_dspy.records import Finding, Question, Summary, content_id
+from kraq_dspy.records import Document, Finding, Question, Summary, content_id
 from kraq_dspy.settings import CorpusSettings, Settings
 from tests.asset.graph.test_exports import Given
 from tests.conftest import WarmShell
@@ -298,6 +298,23 @@ def test_an_import_takes_the_labels_that_it_is_told_of(tmp_path: Path, keyword_e
 
     with Index.open(tmp_path / "i.kraq") as index:
         assert sorted(index.labels().values()) == [("",), ("board", "staff")]
+
+
+def test_labels_of_a_function_are_not_lost_when_an_import_is_resumed(tmp_path: Path, keyword_embedder: Any) -> None:
+    folder, out = save_jsonl(tmp_path / "tables", small()), tmp_path / "i.kraq"
+
+    def staff(document: Document) -> list[str]:
+        return ["staff"]
+
+    import_graphrag(folder, out, embedder=keyword_embedder(), labels=staff)
+    with pytest.raises(IndexStateError, match=r"Go on in Python.*kraq_dspy\.resume_index\(.*labels=\.\.\.\)"):
+        resume_index(out, embedder=keyword_embedder())
+    with Index.open(out) as index:
+        assert set(index.labels().values()) == {("staff",)}
+
+    resume_index(out, embedder=keyword_embedder(), labels=staff)
+    with Index.open(out) as index:
+        assert set(index.labels().values()) == {("staff",)}
 
 
 def test_the_command_takes_the_column_of_labels_by_its_name(tmp_path: Path, kraq: WarmShell) -> None:

@@ -7,11 +7,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kraq_dspy import Index
+from kraq_dspy.asset.store import tables
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.records import Chunk, Document, Entity, Failure, Question, Relationship, Summary, content_id
 from kraq_dspy.settings import ChunkSettings, Settings
@@ -286,6 +288,39 @@ def test_an_index_opened_for_reading_cannot_be_changed(tmp_path: Path) -> None:
             index.update_manifest(complete=True)
         with pytest.raises(IndexStateError, match="opened for reading"):
             index.results.fail("extract", "c1", "x")
+
+
+@pytest.mark.parametrize(("write", "reads"), [(False, 1), (True, 2)])
+def test_a_reader_keeps_the_chunks_that_it_read_and_a_writer_reads_them_again(
+    write: bool, reads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make(tmp_path / "x.kraq") as made:
+        made.add([chunk("a"), question("q")])
+        made.update_manifest(complete=True)
+
+    with Index.open(tmp_path / "x.kraq", write=write) as index:
+        read: list[str] = []
+        record_of = tables.record_of
+
+        def counted(kind: type[Any], *row: Any) -> Any:
+            read.append(kind.__name__)
+            return record_of(kind, *row)
+
+        monkeypatch.setattr(tables, "record_of", counted)
+        ids = index.ids(Chunk)
+        assert index.chunks_by_id(ids) == index.chunks_by_id(ids) == [chunk("a")]
+        assert index.questions_by_id(index.ids(Question)) == index.questions_by_id(index.ids(Question))
+        assert sorted(read) == reads * ["Chunk"] + reads * ["Question"]
+
+    with pytest.raises(IndexStateError, match="closed"):
+        index.chunks_by_id(ids)
+
+
+def test_a_writer_sees_the_chunk_that_it_has_just_changed(index: Index) -> None:
+    index.add([chunk("a")])
+    assert [one.text for one in index.chunks_by_id(index.ids(Chunk))] == ["text"]
+    index.add([chunk("a", text="new")])
+    assert [one.text for one in index.chunks_by_id(index.ids(Chunk))] == ["new"]
 
 
 def test_a_closed_index_says_so_and_closes_twice(tmp_path: Path) -> None:

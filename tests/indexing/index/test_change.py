@@ -14,7 +14,7 @@ from kraq_dspy import Index, Limits, add_documents, build_index, remove_document
 from kraq_dspy.asset.graph.elements import community_elements
 from kraq_dspy.asset.store.index import GRAPH
 from kraq_dspy.asset.store.own_files import write_sums
-from kraq_dspy.errors import BudgetExceededError, CorpusError, UnknownRecordError
+from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Relationship
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings
@@ -200,3 +200,28 @@ def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
     with Index.open(path) as index:
         mentions = sum(len(set(entity.chunk_ids)) for entity in index.all(Entity))
         assert len(index.passage_graph().weights) == 2 * mentions
+
+
+def test_labels_of_a_function_are_not_lost_when_the_corpus_is_read_again(
+    tmp_path: Path, embedder: KeywordEmbedder
+) -> None:
+    corpus, out = tmp_path / "corpus", tmp_path / "x.kraq"
+    corpus.mkdir()
+    (corpus / "ada.txt").write_text("Ada Lovelace wrote notes on the Analytical Engine.")
+
+    def staff(document: Document) -> list[str]:
+        return ["staff"]
+
+    build_index(corpus, out, embedder=embedder, labels=staff)
+    with pytest.raises(IndexStateError, match=r"kraq_dspy\.resume_index\(.*, labels=\.\.\.\)"):
+        resume_index(out, embedder=embedder)
+    with pytest.raises(IndexStateError, match=r"kraq_dspy\.update_index\(.*, corpus, labels=\.\.\.\)"):
+        update_index(out, corpus, embedder=embedder)
+
+    resume_index(out, embedder=embedder, labels=staff)
+    with Index.open(out) as index:
+        assert set(index.labels().values()) == {("staff",)}
+
+    add_documents(out, [Document("bob", "", "Bob Gray met Ada Lovelace.")], embedder=embedder, labels=staff)
+    with pytest.raises(IndexStateError, match="A function"):
+        update_index(out, corpus, embedder=embedder)
