@@ -12,7 +12,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import KraqError
 from kraq_dspy.indexing.floor.floor import Floor, read_floor
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE
-from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.indexing.floor.scoring import HeldScore, PassageScorer
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.records import Hit
 

@@ -68,7 +68,13 @@ def may_be_asked_about(name: str, text: str) -> bool:
     tells_what_to_do = _TOLD_TO_DO.match(name) or _ODD.search(name)
     if tells_what_to_do or not is_name(name) or not without_words([name], text):
         return False
-    return len(words) > 1 or name in text.split("\n") or re.search(rf"[\w,;] {re.escape(name)}\b", text) is not None
+    return len(words) > 1 or _is_used_as_a_name(name, text)
+
+
+def _is_used_as_a_name(word: str, text: str) -> bool:
+    """Whether a word has its capital within a sentence, or is told to be something: no heading, no mere beginning."""
+    within_or_told = rf"[\w,;] {re.escape(word)}\b|(?:^|[.!?] ){re.escape(word)} (?:is|are|was|were)\b"
+    return re.search(within_or_told, text, re.MULTILINE) is not None
 
 
 @lru_cache(maxsize=4096)
