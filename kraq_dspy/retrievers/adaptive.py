@@ -93,7 +93,8 @@ class AdaptiveRetriever(Retrieving):
 
         shares = [0.0] * len(chunks)
         if visits is not None:
-            shares = [count / visits.peak for count in visits.of(list(chunks))]
+            most_visits = visits.peak
+            shares = [count / most_visits for count in visits.of(list(chunks))]
 
         score_of = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
         lowest = score_of[ranking[-1].chunk.id]  # for what the walk alone brings in
