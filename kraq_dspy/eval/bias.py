@@ -16,7 +16,7 @@ from kraq_dspy.eval.statistics import holm
 from kraq_dspy.records import Chunk, Community, Document, Summary
 
 NO_THEME = "(no theme)"
-"""What belongs to no community that has a summary, or lacks the metadata."""
+"""The theme of everything without a summarized community, or without the metadata."""
 
 RESAMPLES = 2000
 
@@ -45,10 +45,11 @@ class ThemeShare:
 class BiasAudit:
     """Themes by their share of passages, largest first.
 
-    `distance` is the total variation distance of questions from passages: half the sum of the differences of their
-    shares, from 0 (the same) to 1; so much of the questions would have to ask about something else. A finite number of
-    questions is off by chance too: by `chance` on average, and as far as this one with probability `p_value`.
-    `left_out` questions are broader than the level of the themes.
+    `distance` is the total variation distance of questions from passages: half the sum of the
+    differences of their shares, from 0 (the same) to 1. It is the share of questions that would
+    have to change their theme. A finite number of questions is off by chance too: by `chance` on
+    average, and as far as this one with probability `p_value`. `left_out` questions are broader
+    than the level of the themes.
     """
 
     by: str

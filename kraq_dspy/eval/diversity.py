@@ -20,8 +20,8 @@ from kraq_dspy.records import Community, Hit
 from kraq_dspy.workspace import Workspace
 
 MEASURES = ("pairwise_cosine", "communities", "documents", "recall")
-"""Of the passages found for a question: how alike they are (less is more diverse), from how many communities and
-documents they come, and the share of the documents with the evidence, if that is known."""
+"""The measures of a question's passages: their similarity (less is more diverse), the number of
+their communities and documents, and the share of the documents with the evidence, if known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,18 +140,20 @@ def evaluate(
 ) -> Evaluation:
     """Ask each system every question and score it.
 
-    `systems` is an index (its folder, or a `Workspace`: the program and the retriever that `ask` uses), a program, a
-    retriever, or several of these by name, of which the first is the baseline of the others. `devset` is what
-    `read_questions` takes: a csv, jsonl or parquet file, a DataFrame, dictionaries, `dspy.Example`s; `encoding` is that
-    of a file that is not UTF-8. `metrics` are names (`named_metric`; "judge", "groundedness" and others ask the model
-    for the role judge), Metrics or functions, or functions by name; without any, those that the questions have gold
-    data for. `space` is the index that a program of your own works over: its models answer where the program names
-    none. A retriever is asked for `k` passages. Questions that an adapter of the index or of its models was trained on
-    are left out, and counted.
+    `systems` is an index (its folder, or a `Workspace`, with the program and the retriever of
+    `ask`), a program, a retriever, or several of these by name. The first one is the baseline of
+    the others. `devset` is what `read_questions` takes: a csv, jsonl or parquet file, a DataFrame,
+    dictionaries, `dspy.Example`s; `encoding` is that of a file that is not UTF-8. `metrics` are
+    names (`named_metric`; "judge", "groundedness" and others ask the model for the role judge),
+    Metrics or functions, or functions by name; without any, those that the questions have gold data
+    for. `space` is the index that a program of your own works over: its models answer where the
+    program names none. A retriever is asked for `k` passages. Questions that an adapter of the
+    index or of its models was trained on are left out, and counted.
 
-    A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is asked of the index
-    without the documents that any question hides. Where a question says that it is not answered (`answerable` false, or
-    the type "unanswerable"), rates of refusals and of false answers are told of every system.
+    A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is
+    asked of the index without the documents that any question hides. If some questions are marked
+    as unanswerable (`answerable` false, or the type "unanswerable"), the result has each system's
+    rates of refusals and of false answers.
 
     With `out`, rows are written to that folder as they come: the same call goes on if it was interrupted.
 
@@ -277,8 +279,8 @@ def place_of(
 def state_of(space: Workspace) -> str:
     """Name what an index holds: rows of one state are not continued with another one.
 
-    It is told by the records, whose ids hold their texts, and not by the time of the last change: a change that changed
-    nothing, and a scope's view that is made again, are the same state.
+    The records decide it, whose ids are hashes of their texts, and not the time of the last change.
+    So a change without effect, or a scope's view made again, is the same state.
     """
     index = space.index
     ids = [sorted(index.ids(kind)) for kind in (Chunk, Entity, Relationship, Question)]
@@ -333,7 +335,7 @@ def _header(
     concurrency: int,
     notes: list[str],
 ) -> RunHeader:
-    """What the rows are made with."""
+    """The conditions of the rows."""
     answerers = [system.about["model"] for system in systems if system.about.get("model")]
     models_by_role = {
         "answerer": ", ".join(dict.fromkeys(answerers)),

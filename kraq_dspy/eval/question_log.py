@@ -35,8 +35,9 @@ _BATCH = 256
 class QuestionSet:
     """Questions held against the asked ones.
 
-    `relevance` is the mean cosine of each with the nearest asked one; `coverage` the share of those asked ones that the
-    corpus is about to which one of these is near, None if the corpus is about none.
+    `relevance` is the mean cosine of each question with the nearest one that people asked.
+    `coverage` is the share of the on-topic questions that people asked with a similar question
+    here; None if none is on topic.
     """
 
     name: str
@@ -70,10 +71,10 @@ class QuestionLog:
     >>> log.asked[0].title
     'Ada'
 
-    `unanticipated` are kinds of asked questions that the corpus is about and no stored question is near to;
-    `unanswered` kinds that it is not about: each kind its questions, the most typical first, the largest kind first.
-    `auc` is the chance that `unanswered` of a question without an answer is above that of one with an answer, where the
-    log says which have one.
+    `unanticipated` are kinds of on-topic questions without a similar stored question; `unanswered`
+    are kinds of off-topic questions. Each kind has its questions, the most typical first; the
+    largest kind comes first. `auc` is the chance that `unanswered` of a question without an answer
+    is above that of one with an answer, where the log says which have one.
     """
 
     index: str
@@ -151,9 +152,10 @@ def against_log(
 ) -> QuestionLog:
     """Hold the index of `space` against questions that people asked; no language model is asked.
 
-    Beside the index's own questions stand its titles and headings, these as "How do I ...?", the questions of random
-    passages where `kraq index --random-questions` made them, and as the ceiling other people's: one half of the log
-    (as many as the index has questions, drawn by the seed) against the other.
+    It compares the index's own questions with its titles and headings, with these as "How do I
+    ...?", and with the questions of random passages if `kraq index --random-questions` made them.
+    The ceiling is other people's questions: one half of the log (as many as the index has
+    questions, drawn by the seed) against the other.
 
     >>> against_log(space, "asked.csv").write("report")  # doctest: +SKIP
 

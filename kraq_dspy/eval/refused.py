@@ -18,11 +18,13 @@ NO = ("false", "no", "0")
 
 @dataclass(frozen=True, slots=True)
 class RefusalRates:
-    """What a system did with `unanswerable` questions, and with the `answerable` ones beside them.
+    """How a system dealt with `unanswerable` questions, and with the `answerable` ones of the same
+    file.
 
-    `refused` is the share of the unanswerable ones that the floor of the index refuses or the answer passes over ("I do
-    not know"); `by_floor` the share that the floor alone refuses; `false_answers` the rest, which got an answer.
-    `false_refusals` is the share of the answerable ones that were refused or passed over.
+    `refused` is the share of unanswerable questions that the index's floor or the answer ("I do not
+    know") refuses, and `by_floor` the share that the floor alone refuses. `false_answers` is the
+    rest, which got an answer. `false_refusals` is the share of the answerable ones that were
+    refused or passed over.
     """
 
     unanswerable: int

@@ -82,9 +82,10 @@ class RunHeader:
 class RowWriter:
     """Appends rows to a run's folder, or keeps them in memory without one; each is on disk when `write` returns.
 
-    A folder that already has rows is continued, if its header is the same but for when and if it was begun, and
-    asked no more questions than this run; else EvaluationError, which names what differs. `done` holds the (system,
-    question id) pairs that are already there. A torn last line is dropped.
+    It continues a folder with rows if that run has the same header except for time and place, and
+    no more questions than this one. Otherwise it raises EvaluationError, which names the
+    difference. `done` holds the (system, question id) pairs that are already there. A torn last
+    line is dropped.
     """
 
     def __init__(self, folder: Path | None, header: RunHeader) -> None:

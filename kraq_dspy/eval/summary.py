@@ -46,9 +46,10 @@ class Cell:
 class SystemSummary:
     """`stages` are measured seconds; "total" is the whole question, if that was timed.
 
-    `resources` are means over the questions that say what they took: "calls", "prompt_tokens", "completion_tokens",
-    "cost" if a model has a price, "cpu_percent" of all processors while questions were asked, "memory_mb" held after
-    one, and "gpu_mb", the most that was held so far. `refusals` are told where questions say which have no answer.
+    `resources` are means over the questions that recorded them: "calls", "prompt_tokens",
+    "completion_tokens", "cost" (if a model has a price), "cpu_percent" (of all processors during
+    questions), "memory_mb" (after a question) and "gpu_mb" (the maximum so far). `refusals` are
+    told where questions say which have no answer.
     """
 
     name: str

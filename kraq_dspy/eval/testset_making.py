@@ -3,9 +3,10 @@
     testset = make_testset(space, n=200)
     testset.save("test.jsonl")  # kraq eval docs.kraq test.jsonl
 
-A question is asked of passages of one part of the corpus, checked by reading, looked up with unlike retrievers for
-other passages that answer it, and drawn so that the whole is as hard as people's questions are. Without a language
-model the embedded reader asks; what it cannot ask is left out, and said.
+kraq writes a question from passages of one part of the corpus and checks it by reading. It looks
+for other passages that answer it with several different retrievers, and draws questions so that the
+whole set is as hard as people's questions. Without a language model the embedded reader asks; what
+it cannot ask is left out, and said.
 """
 
 import asyncio
@@ -50,8 +51,8 @@ which cost nothing."""
 
 @dataclass(frozen=True, slots=True)
 class TestsetPlan:
-    """What is to be made. `shares` by kind (default: `kinds.SHARES`); `oversampled` rows are made for each one kept
-    (None: two by a model, three by rules).
+    """The plan of a test set. `shares` by kind (default: `kinds.SHARES`); `oversampled` rows are
+    made for each one kept (None: two by a model, three by rules).
 
     `gold_by` are the retrievers that passages are pooled from; without a graph, "pagerank" is left out. `only` are ids
     of passages, of which the first of each question is one; None for all.

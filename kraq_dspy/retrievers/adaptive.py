@@ -45,9 +45,10 @@ class AdaptiveRetriever(Retrieving):
     question's `graph_weight`, at most `most`. The fourth root spreads the visits, which fall by powers of ten from one
     step of the walk to the next.
 
-    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many of those that the walk
-    visits most, which count as no more like the question than the last of the others. A larger `k` finds the same
-    passages and more, as long as it is below `pool`. Where `retrieve` scores nothing above 0, its own ranking stands.
+    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many passages
+    that the walk visits most. These count as similar to the question as the last of the others, at
+    most. A larger `k` finds the same passages and more, as long as it is below `pool`. Where
+    `retrieve` scores nothing above 0, its own ranking stands.
 
     `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
     .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results/retrieval.md).
@@ -96,12 +97,8 @@ class AdaptiveRetriever(Retrieving):
             most_visits = visits.peak
             shares = [count / most_visits for count in visits.of(list(chunks))]
 
-        score_of = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
-        lowest = score_of[ranking[-1].chunk.id]  # for what the walk alone brings in
-        scores = {}
-        for chunk_id, share in zip(chunks, shares, strict=True):
-            base = score_of.get(chunk_id, lowest)
-            scores[chunk_id] = weight * share**0.25 + (1 - weight) * base
+        share_of_visits = dict(zip(chunks, shares, strict=True))
+        scores = _mixed_scores(ranking, share_of_visits, weight)
         return ranked(chunks, scores, question, k, "adaptive")
 
     def _visited_beside(
@@ -120,6 +117,22 @@ class AdaptiveRetriever(Retrieving):
         new = [id for id in most_visited[:size] if id not in known]
         chunks = self.chunks.chunks_by_id(new)
         return [chunk for chunk in chunks if matches(chunk, request.filters)]
+
+
+def _mixed_scores(ranking: Sequence[Hit], share_of_visits: Mapping[str, float], weight: float) -> dict[str, float]:
+    """Mix each passage's share of the walk's visits with its score as a share of the best one.
+
+    A passage that only the walk found counts with the lowest score of the ranking.
+    """
+    best = ranking[0].score
+    score_of = {hit.chunk.id: hit.score / best for hit in ranking}
+    lowest = score_of[ranking[-1].chunk.id]
+
+    scores = {}
+    for chunk_id, share in share_of_visits.items():
+        base = score_of.get(chunk_id, lowest)
+        scores[chunk_id] = weight * share**0.25 + (1 - weight) * base
+    return scores
 
 
 def graph_weight(scores: Sequence[float], most: float = AdaptiveOptions.walk) -> float:

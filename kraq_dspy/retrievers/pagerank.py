@@ -1,9 +1,10 @@
 """Ranks passages by personalised PageRank over them and entities (the idea of HippoRAG: Gutiérrez et al., 2024).
 
-A walker starts at the passages that resemble the question, steps to the entities that they name, on to related
-entities and to the passages that name those, and now and then returns to the start. Passages that it visits often
-answer the later steps of a question whose first step alone is put into words. HippoRAG starts at entities that a model
-links to the question; we start at passages, so no model is called.
+A walker starts at the passages that resemble the question and steps to the entities that they name.
+It goes on to related entities and to their passages, and now and then returns to the start.
+Passages that it visits often answer the later steps of a question whose first step alone is put
+into words. HippoRAG starts at entities that a model links to the question; we start at passages, so
+no model is called.
 """
 
 import math
@@ -32,9 +33,10 @@ class PageRankOptions:
 class PageRankRetriever(Retrieving):
     """Starts from the first `share` of the budget's hits of `retrieve`, each with weight `score ** sharpness`.
 
-    `score` is the share of visits that a passage gets, in [0, 1]; `why` is "pagerank". `damping` is the probability of
-    walking on rather than returning to the start. Where the walk reaches too few passages, further hits of `retrieve`
-    fill up, with their own `why` and no higher score than the last.
+    `score` is the share of visits that a passage gets, in [0, 1]; `why` is "pagerank". `damping` is
+    the probability of walking on rather than returning to the start. If the walk reaches too few
+    passages, further hits of `retrieve` follow, with their own `why` and no higher score than the
+    last.
 
     The start depends on `k`: half of the budget must already resemble the question for the walk to add what does not.
     Defaults from musique (`docs/decisions/retrieval.md`).
@@ -88,16 +90,21 @@ class PageRankRetriever(Retrieving):
         return hits[:k]
 
     def visits(self, start: Sequence[Hit]) -> WalkVisits | None:
-        """Count the visits of the walk; None when the graph knows no passage of the start."""
+        """Count the visits of the walk; None if the graph knows no passage of the start."""
         known = self.graph.knows([hit.chunk.id for hit in start])
         start = [hit for hit, is_known in zip(start, known, strict=True) if is_known]
         if not start:
             return None
+
         scores = np.maximum([hit.score for hit in start], 0.0)
-        weights = (scores / scores.max()) ** self.sharpness if scores.max() > 0 else np.ones(len(start))
-        return self.graph.visits(
-            dict(zip([hit.chunk.id for hit in start], weights.tolist(), strict=True)), self.damping
-        )
+        highest = scores.max()
+        weights = np.ones(len(start))
+        if highest > 0:
+            weights = (scores / highest) ** self.sharpness
+
+        chunk_ids = [hit.chunk.id for hit in start]
+        weight_of = dict(zip(chunk_ids, weights.tolist(), strict=True))
+        return self.graph.visits(weight_of, self.damping)
 
 
 def make_pagerank(space: Space, options: PageRankOptions) -> PageRankRetriever:

@@ -67,8 +67,9 @@ def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterab
 class QuestionSimilarityReranker:
     """`balance * score / best score + (1 - balance) * cosine`, to the nearest KRAQ question of a passage's communities.
 
-    What a community is about was put into its question offline, so this costs a look-up and some dot products: no model
-    reads the passages. A passage whose communities have no question gets no cosine (0). A hit's score below 0 counts as
+    A community's question already says what the community is about. So this costs a look-up and
+    some dot products, and no model reads the passages. A passage whose communities have no question
+    gets no cosine (0). A hit's score below 0 counts as
     0. `asked_of` is what `questions_by_chunk` gives, and `question_vectors` holds the questions, under `embedder`.
 
     >>> from kraq_dspy import Workspace

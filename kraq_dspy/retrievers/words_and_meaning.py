@@ -75,14 +75,16 @@ class HybridOptions:
 class HybridRetriever(Retrieving):
     """`weight * cos(dense) + (1 - weight) * cos(sparse)`: K2RAG, equations 3 and 4; `why` is "hybrid".
 
-    The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25; each of them gets
-    both cosines, so that neither side's scale decides; those of an encoder whose cosines all lie high are standardised
-    (`ScaleOfCosines`). `weight` is the paper's lambda, 0.8 there and 0.5 here, which found more on musique
-    (`docs/decisions/retrieval.md`): 1 ranks by meaning alone, 0 by words alone. The sparse vectors are tf-idf ones over
-    the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
+    The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25.
+    Each gets both cosines, so that neither side's scale decides. `ScaleOfCosines` standardises
+    those of an encoder whose cosines are all high. `weight` is the paper's lambda, 0.8 there and
+    0.5 here, which found more on musique (`docs/decisions/retrieval.md`): 1 ranks by meaning alone,
+    0 by words alone. The sparse vectors are tf-idf ones over the candidates (`sparse_cosines`): the
+    paper names Okapi BM25, whose scores are no cosines.
 
-    `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 if it is not among the
-    best by words: BM25 knows how rare a word is in the whole corpus, and stems. The paper has no such term.
+    `okapi` is the weight of the candidate's BM25 score as a share of the best one, 0 if it is not
+    among the best by words. BM25 knows how rare a word is in the whole corpus, and stems. The paper
+    has no such term.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -15,7 +15,7 @@ from kraq_dspy.spec import ProgramSpec, RetrieverSpec, Word, options_of, read_op
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 DEFAULT_PROGRAM = "traditional"
-"""What answers where no program is named: no other finds more evidence over the default retriever
+"""The default program: no other finds more evidence over the default retriever
 (docs/results/default.md)."""
 INNER = "over"
 """The option that names the program inside another one."""
@@ -58,7 +58,7 @@ class ProgramChoice:
 
     @property
     def answering(self) -> "ProgramChoice":
-        """What answers: the program inside, if there is one."""
+        """The program that answers: the inner one, if there is one."""
         return self.inner.answering if self.inner else self
 
     @property
@@ -126,9 +126,9 @@ def choose_program(
 ) -> ProgramChoice:
     """A program over a retriever; without one, the index chooses it (with `paper`, the papers did).
 
-    What the program has no option for goes to the program inside it, if there is one. `measured` sets what must hold
-    if it is tried and not used. Raises ConfigError for an unknown name, option or value, and for a retriever that
-    the program would not ask.
+    Options that the program does not have go to the program inside it, if there is one. `measured`
+    sets the options for a trial. Raises ConfigError for an unknown name, option or value, and for a
+    retriever that the program would not ask.
     """
     spec = PROGRAMS[name]
     values = {**(spec.measured if measured else {}), **(options or {})}

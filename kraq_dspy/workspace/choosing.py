@@ -30,7 +30,7 @@ class ProgramMaker(OpenedIndex):
 
     @cached_property
     def check(self) -> ReadableHits | None:
-        """What looks at hits again; None if the whole index may be read."""
+        """The second check of hits; None if the scope is the whole index."""
         return None if self.part is None else ReadableHits(self, self.part.document_ids)
 
     @property
@@ -64,8 +64,8 @@ class ProgramMaker(OpenedIndex):
         ConfigError for an unknown name, option or value, IndexStateError for what has to be prepared first, StateError
         for a state that does not fit.
 
-        The steps ask their own model if they have one (`set_lm`), else that of `dspy.context` or `dspy.configure`,
-        else that of their role in kraq.toml.
+        Each step calls its own model if it has one (`set_lm`), otherwise that of `dspy.context` or
+        `dspy.configure`, otherwise that of its role in kraq.toml.
         """
         return self.make_program(
             choose_program(name, retriever, options, retriever_options=retriever_options), state=state

@@ -48,7 +48,7 @@ class NewestState:
         return self._space
 
     def kept(self, key: Any, make: Callable[[Workspace], Any]) -> Any:
-        """Return what `make` makes of the workspace, until there is a newer one; made twice where
+        """Return what `make` makes of the workspace, until there is a newer one; made twice if
         two ask at the same time."""
         _ = self.space  # made newer, if it can be
         made, space = self._made, self._space  # in this order: nothing older stands among what is newer

@@ -48,7 +48,8 @@ SCOPE = "scope"
 
 @dataclass(frozen=True)
 class PartOfIndex:
-    """Which documents of which index a view shows; `hidden` are those that were left out by their ids."""
+    """The documents of an index that a view shows; `hidden` are those that `without` left out by
+    id."""
 
     of: Path
     document_ids: frozenset[str]
@@ -58,7 +59,7 @@ class PartOfIndex:
 class OpenedIndex(SharedByCopies):
     """An index that is open, the encoder of its vectors, and the models that are asked about it.
 
-    What is costly to read is read when it is first asked for, and kept until `close`.
+    It reads large parts at their first use, and keeps them until `close`.
     """
 
     def __init__(
@@ -84,8 +85,8 @@ class OpenedIndex(SharedByCopies):
 
     @property
     def index(self) -> Index:
-        """What may be read: the whole index, or a view of it. Raises ScopeError if the index says who may read its
-        documents and nobody has said who asks."""
+        """The readable index: the whole, or a view of it. Raises ScopeError if the index says
+        who may read its documents and nobody has said who asks."""
         self.require_scope()
         return self._index
 
@@ -243,14 +244,15 @@ class OpenedIndex(SharedByCopies):
     def answers(self) -> ServedAnswers:
         """The index's catalogue of prepared answers, for QA search; an empty one if there was none.
 
-        Of a view, those answers that rest on documents, and on none that it lacks.
+        A view has only the answers that name documents, all of them in the view.
         """
         store = self.index.vectors_named("catalogue")
         readable = None if self.part is None else self.part.document_ids
         return ServedAnswers(self._catalogue(), store, self.embedder, readable=readable)
 
     def _catalogue(self) -> Catalogue:
-        """To note what could not be answered, where the folder can be written; else to read, or an empty one."""
+        """Open it for notes on unanswered questions if the folder is writable; otherwise for
+        reading, or an empty one."""
         path = self.path / CATALOGUE
         try:
             return Catalogue(path)
@@ -263,7 +265,8 @@ class OpenedIndex(SharedByCopies):
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:
-        """What `kraq precompute DIR --qa-pairs` stored; pairs of other passages are written when they are asked for."""
+        """The pairs that `kraq precompute DIR --qa-pairs` stored; a model writes those of other
+        passages at query time."""
         return StoredPairs(self.index.results)
 
     @cached_property

@@ -57,7 +57,7 @@ class AnswerabilityJudge:
         self._recent_scores = Recent[str, float](REMEMBERED)
 
     def __call__(self, question: str) -> Answerability:
-        """What cannot be told because something of the index cannot be read is None, and logged."""
+        """If the index is partly unreadable, unknown values are None, and the log says so."""
         try:
             [score] = self._scorer([question])
             floor = self.floor
@@ -104,7 +104,7 @@ class AnswerabilityJudge:
 
 
 def refusal(index: Index, question: str, judged: Answerability) -> dspy.Prediction:
-    """What is answered in place of a program's prediction. Its `hits` are the nearest passages."""
+    """The prediction in place of a program's. Its `hits` are the nearest passages."""
     nearest = judged.nearest[:SHOWN]
     chunks = index.chunks_by_id([chunk_id for chunk_id, _ in nearest])
     hits = [Hit(chunk, cosine, question, "dense") for chunk, (_, cosine) in zip(chunks, nearest, strict=True)]

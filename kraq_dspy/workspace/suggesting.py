@@ -99,10 +99,11 @@ def starters(index: Index, count: int = STARTERS) -> list[SuggestedQuestion]:
 
         [each.text for each in starters(space.index)]
 
-    They are chosen greedily: the root of how many passages of its community none before it has, times how well the
-    question finds its own, and less where it says little of what it asks ("What is Crowea?") or if a template
-    turned a statement round. What a template asked about a broad community comes only after all others. Fewer where
-    there are fewer; none if the index has no questions.
+    The choice is greedy. A question's value is the root of the number of its community's passages
+    that no earlier question has, times how well it finds its own passage. The value is lower if the
+    question says little ("What is Crowea?") or if a template inverted a statement. What a template
+    asked about a broad community comes only after all others. Fewer if there are fewer; none if the
+    index has no questions.
     """
     questions = sorted(index.questions(source="kraq"), key=lambda each: (each.level, -len(each.chunk_ids), each.id))
     broad = broad_by_template(index, questions)
@@ -182,8 +183,10 @@ def offered_questions(
     *,
     answerable: AnswerableQuestions | None = None,
 ) -> list[SuggestedQuestion]:
-    """Choose the stored questions nearest to one that is not answered here, which are: each finds a passage of its own
-    community, and `holds` says that the passages hold it. No two ask the same. None without stored questions.
+    """Choose the nearest stored questions that the index answers, for a question that it does not.
+
+    Each finds a passage of its own community, and `holds` says that the passages hold the answer.
+    All of them differ in meaning. There are none without stored questions.
 
     `answerable` is what the caller keeps for further questions.
     """

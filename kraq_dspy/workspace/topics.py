@@ -1,7 +1,8 @@
 """Names what a broad community is about where no model wrote its question.
 
-A template asks after one heading or one sentence. For a community of many passages that is a detail of it, not what it
-is about; the title of the document that most of it comes from, and its central names, say more.
+A template asks after one heading or one sentence. For a community of many passages, that is a
+detail and not its topic. The title of the document that most of it comes from, and its central
+names, say more.
 """
 
 import re
@@ -51,9 +52,10 @@ def topic_of(
 ) -> str:
     """The title of the document that a community is of, if there is one, and the best connected of its names.
 
-    Names with digits or of many words and what the texts write as words or measures (`spellings`) are left out where
-    there are others; a short acronym is where two others are left, unless many of the community's passages
-    (`chunk_ids`) have it. None stands in another or in the title; beside a title, none of a single passage.
+    If there are others, it omits names with digits or many words, and those that the texts write as
+    words or measures (`spellings`). If two others are left, it also omits a short acronym, unless
+    many of the community's passages (`chunk_ids`) have it. No name is part of another or of the
+    title. With a title, each name occurs in several passages.
 
     >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada",), ("c1",), degree=1)
     >>> byron = Entity("e2", "Byron", "person", "", ("Byron",), ("c1",), degree=2)

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 FROM_WHOM = {"catalogue": "prepared answer", "refusal": "--answer-anyway asks all the same"}
-"""What stands under an answer that no program gave, by its source."""
+"""The line under an answer that no program gave, by its source."""
 EVIDENCE = 3  # passages shown unless more are asked for
 
 State = Annotated[
     Path | None,
-    typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of the program or of a step."),
+    typer.Option("--program-state", metavar="FILE", help="Program or step that `kraq optimize` saved."),
 ]
 Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")]
 
@@ -42,9 +42,10 @@ Stream = Annotated[bool, Flag("--stream/--no-stream", help="Show the answer in a
 
 @dataclass(frozen=True, kw_only=True)
 class Ask(ChosenProgram, Reads, Refuses):
-    """Answer QUESTION from the index, and show what the answer rests on.
+    """Answer QUESTION from the index, and show the evidence.
 
-    What the documents do not answer is refused, with the nearest questions that they do.
+    If the documents do not answer it, kraq refuses and offers the nearest questions that they do
+    answer.
     """
 
     index_dir: IndexDir
@@ -87,7 +88,8 @@ def asked(
     history: "Sequence[Turn]" = (),
     refuse: bool = False,
 ) -> "dspy.Prediction":
-    """Ask as `space.ask` does; the answer is shown as it comes if `stream` is set and standard output is a terminal."""
+    """Ask as `space.ask` does. With `stream` and a terminal, show the answer while the model
+    writes it."""
     if not stream or not output.is_terminal:
         return space.ask(question, program, history=history, refuse=refuse)
     from dspy.streaming import StatusMessage, StreamResponse
@@ -116,8 +118,9 @@ def answer_fields(question: str, program: str, model: str, answer: "dspy.Predict
 def show_answer(
     question: str, choice: "ProgramChoice", model: str, answer: "dspy.Prediction", evidence: int = EVIDENCE
 ) -> None:
-    """The answer, what the program says it rests on, and the best `evidence` passages of all queries in turn; of a
-    refusal, the nearest passages and what the documents do answer."""
+    """Print the answer, its grounds in the program's words, and the best `evidence` passages of
+    each query in turn. For a refusal, print the nearest passages and questions that the
+    documents do answer."""
     output.print(short(question, 1000), style="bold")
     if standalone := answer.get("standalone_question"):
         output.print(Text("asked as: ", style="dim") + short(standalone, 1000))
@@ -150,9 +153,10 @@ def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None
 
 
 def _show_hit(place: int, hit: "Hit") -> None:
-    """Two lines: where the passage is from, which search found it, and how it begins.
+    """Print two lines: the passage's document, the search that found it, and its beginning.
 
-    A cosine is shown; what other searches call a score is best if nothing fits, too.
+    The line shows only cosines: with other scores, the best passage has a high one even if none
+    fits.
     """
     title, document = hit.chunk.title, hit.chunk.document_id
     name = f"{title} ({document})" if title and title != document else document

@@ -1,4 +1,5 @@
-"""Holds an index against a log of questions that people asked: `kraq eval asked INDEX QUESTIONS`."""
+"""Compares an index with a log of questions that people asked: `kraq eval asked INDEX
+QUESTIONS`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,11 @@ from kraq_dspy.eval.defaults import ABOUT, NEAR
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Reads):
-    """What of a log of real questions the index anticipates, and what the corpus does not answer; no model is asked.
+    """Compare the index with a log of real questions: which it anticipates, and which the corpus
+    cannot answer.
 
-    Beside its questions stand titles, the same as "How do I ...?", questions of random passages, and other people's.
+    For comparison, the table also rates titles, titles as "How do I ...?", questions of random
+    passages, and other people's. The command calls no model.
     """
 
     index_dir: IndexDir
@@ -25,8 +28,10 @@ class Asked(Reads):
         Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions that people asked.")
     ]
     question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
-    near: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which two questions ask alike.")] = NEAR
-    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = ABOUT
+    near: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of two questions that ask the same.")] = NEAR
+    about: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of a passage that is about a question.")] = (
+        ABOUT
+    )
     seed: Seed = 0
     out: RunOut = None
     json: Json = False

@@ -1,4 +1,5 @@
-"""Measures what the papers claim beside answers: diversity, bias, K2RAG's stores, QA-RAG's pairs.
+"""Measures the papers' claims that are not about answers: diversity, bias, K2RAG's stores, QA-RAG's
+pairs.
 
 The last two stand for tables that no run of programs over questions makes.
 """
@@ -26,8 +27,8 @@ BESIDE_THE_THEME = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Diversity(Reads):
-    """How alike the passages are that retrievers find, and from how many communities they come: what the KRAQ paper
-    claims of its questions. No model is asked."""
+    """Measure how diverse the passages of retrievers are, and from how many communities they
+    come, as the KRAQ paper claims. The command calls no model."""
 
     index_dir: IndexDir
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions.")]
@@ -85,8 +86,8 @@ def _interval(interval: "Interval", sign: str = "") -> str:
 class Bias(Scoped):
     """Compare each theme's share of the questions with its share of the passages.
 
-    By design the questions follow a corpus's dominant themes (KRAQ paper, Ethical Considerations). The distance is the
-    part of the questions that would have to ask about something else.
+    The questions follow a corpus's dominant themes by design (KRAQ paper, Ethical Considerations).
+    The distance is the share of questions that would have to change their theme.
     """
 
     index_dir: IndexDir
@@ -138,7 +139,7 @@ def _theme_row(theme: "ThemeShare") -> tuple[Any, ...]:
 class Stores(Calls, Columns):
     """Time K2RAG's stores of CORPUS as it is and summarised first: its paper's table 1, figures 11 and 12.
 
-    Every store is made anew, in a folder that goes again, so models are asked about both corpora.
+    The command makes every store again, in a temporary folder, so it calls models for both corpora.
     """
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
@@ -178,8 +179,8 @@ class Stores(Calls, Columns):
 
 @dataclass(frozen=True, kw_only=True)
 class RatersSheet(Reads):
-    """QA-RAG's table 1: how often a model's question-answer pairs are good at once (hits@1), and within four tries
-    (hits@<5).
+    """Make QA-RAG's table 1: how often a model's question-answer pairs are good at once (hits@1),
+    and within four tries (hits@<5).
 
     People judge: the first run writes SHEET, a csv file, with the pairs of 20 passages of the index --index DIR. Fill
     its column `good` with yes or no, and the same command without --index scores it. --stand-in lets the model of the

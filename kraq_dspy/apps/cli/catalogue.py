@@ -32,7 +32,7 @@ Critics = Literal["ratings", "roundtrip"]
 
 @dataclass(frozen=True, kw_only=True)
 class OfCatalogue(Owner):
-    """What the commands of a catalogue have in common: the index, and that its owner asks."""
+    """The options that all commands of a catalogue share: the index, and that its owner asks."""
 
     index_dir: IndexDir
 
@@ -44,7 +44,7 @@ class AddEntry(OfCatalogue):
     question: Annotated[str, typer.Argument(help="The question, as people ask it.")]
     answer: Annotated[str, typer.Argument(help="Answer to the question.")]
     source: Annotated[
-        list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="What the answer rests on; may be repeated.")
+        list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="Document that supports the answer; repeatable.")
     ] = None
     pending: Pending = False
     replace: Annotated[bool, Flag("--replace", help="Replace an existing answer.")] = False
@@ -69,9 +69,9 @@ class AddEntry(OfCatalogue):
 
 @dataclass(frozen=True, kw_only=True)
 class ListEntries(Scoped, OfCatalogue):
-    """The entries, by number, and in which ways programs failed at their questions.
+    """List the entries by number, and how programs failed at their questions.
 
-    With --as LABEL, those that are served to somebody with this label.
+    With --as LABEL, list those that somebody with this label gets.
     """
 
     status: Annotated[Status | None, typer.Option(help="Only entries with this status.")] = None
@@ -120,7 +120,7 @@ class ApproveEntries(OfCatalogue):
 
 @dataclass(frozen=True, kw_only=True)
 class RemoveEntries(OfCatalogue):
-    """Take entries out. Their numbers are not given again."""
+    """Take entries out. kraq never reuses their numbers."""
 
     numbers: Numbers
     json: Json = False
@@ -139,8 +139,8 @@ class RemoveEntries(OfCatalogue):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportEntries(OfCatalogue):
-    """Add the entries of a file. Rows that are none, and answers that contradict the catalogue's, are shown and left;
-    then it ends with 1."""
+    """Add the entries of a file. kraq lists invalid rows and answers that contradict the
+    catalogue's, leaves them out, and exits with 1."""
 
     file: Annotated[
         Path, typer.Argument(help="csv, tsv, jsonl or json: columns question, answer, and if need be sources, status.")
@@ -201,7 +201,8 @@ class ExportEntries(Scoped, OfCatalogue):
 class Seed(Owns, Calls, Limits):
     """Answer the index's representative questions, and keep the answers for review.
 
-    Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
+    Run it again to resume an interrupted run, or after the index has grown: kraq skips existing
+    questions.
     """
 
     index_dir: IndexDir
@@ -247,7 +248,8 @@ class Synthesize(Owns, Calls, Limits):
     """Make a question and its answer from each passage of the documents, and keep those that critics let pass: is it
     answered there, does anybody ask it, can it be understood alone?
 
-    Written by the role generator, judged by the role judge. Run it again to go on; nothing is asked twice.
+    Written by the role generator, judged by the role judge. Run it again to resume; kraq repeats no
+    call.
     """
 
     index_dir: IndexDir
@@ -315,7 +317,7 @@ def opened_catalogue(of_catalogue: OfCatalogue, *, make: bool = True) -> "Iterat
 def opened_with_models(
     command: "Seed | Synthesize", *, write: bool = False
 ) -> "Iterator[tuple[Workspace, Catalogue, Bars]]":
-    """Open, for commands that ask models, the index with its models, its catalogue, made where
+    """Open, for commands that ask models, the index with its models, its catalogue, made if
     there is none, and bars."""
     from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 
@@ -338,7 +340,7 @@ def read_entries(of_catalogue: OfCatalogue, status: Status | None) -> "list[Cata
 
 
 def _served_in(index_dir: Path, scope: "Scope") -> "Sequence[CatalogueEntry]":
-    """The approved entries of which all sources may be read."""
+    """Return the approved entries whose sources the scope may all read."""
     from kraq_dspy.asset.store.catalogue import CATALOGUE
     from kraq_dspy.models.lms.roles import LanguageModels
     from kraq_dspy.workspace import Workspace
@@ -356,7 +358,7 @@ def existing(entries: "Catalogue", numbers: list[int]) -> list[int]:
 
 
 def user() -> str:
-    """The user's name, for the history of an entry."""
+    """Return the user's name, for the history of an entry."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container's user may have none

@@ -63,7 +63,8 @@ class Remove(Calls, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class Update(Calls, Limits, Columns):
-    """Bring the index up to date with a corpus: what is new comes in, what changed is done again, the rest goes."""
+    """Update the index from a corpus: add new documents, redo changed ones, and remove those
+    that are gone."""
 
     index_dir: IndexDir
     corpus: Annotated[Path, typer.Argument(help="The corpus as it is now: a file or a folder.")]
@@ -97,7 +98,8 @@ class Resume(Calls, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Models):
-    """Verify an index: files and records are what was written, ids lead somewhere, nothing is stale or missing.
+    """Verify an index: its files and records are intact, every id leads somewhere, and nothing is
+    stale or missing.
 
     Ends with 1 if something is wrong.
     """
@@ -167,9 +169,9 @@ class Check(Models):
 class Upgrade:
     """Update an index that an earlier version made.
 
-    Stop what serves the index first. kraq works on a copy, DIR.upgrading, checks it, and puts it in the place of DIR.
-    The old index stays as DIR.before, for you to delete. If something fails, DIR is as it was. An index without a
-    floor, below which questions are refused, gets one.
+    Stop what serves the index first. kraq works on a copy, DIR.upgrading, checks it, and puts it in
+    the place of DIR. The old index stays as DIR.before, for you to delete. If something fails, DIR
+    is as it was. If the index has no floor for refusals, kraq measures one.
     """
 
     index_dir: IndexDir
@@ -195,8 +197,9 @@ class Upgrade:
 
 
 def _measure_missing_floor(index_dir: Path) -> bool:
-    """Whether the index had no floor, and has one now. A corpus to which little is foreign gets none, nor does an
-    index whose encoder is not the one of the settings: it is read as it was."""
+    """Whether the index had no floor, and has one now. Some indexes get no floor: those of a
+    corpus that can answer almost anything, and those with another encoder than the settings
+    name."""
     from kraq_dspy.asset.store.index import FLOOR, Index
     from kraq_dspy.errors import EncoderMismatchError
     from kraq_dspy.indexing.floor.floor import keep_floor

@@ -14,9 +14,10 @@ from kraq_dspy.apps.cli.terminal import errors, say, show_error
 class Chat(ChosenProgram, Reads, Refuses):
     """Ask one question after another, without waiting for models to load again.
 
-    A question may refer to what was said before it ("Where was he born?"); "/new" begins another conversation. The
-    number of a suggested question asks it, the arrow keys bring earlier questions back, and an empty line ends. What
-    the documents do not answer is refused, with the nearest questions that they do.
+    A question may refer to earlier ones ("Where was he born?"); "/new" begins another conversation.
+    Type the number of a suggested question to ask it, press the arrow keys for earlier questions,
+    and end with an empty line. If the documents do not answer a question, kraq refuses and offers
+    the nearest ones that they do answer.
     """
 
     index_dir: IndexDir

@@ -26,7 +26,8 @@ BROADEST = 12  # questions listed
 
 @dataclass(frozen=True, kw_only=True)
 class Demo(Models):
-    """Index bundled passages, show their questions, answer, measure, and pick a retriever by an exam of its own."""
+    """Index bundled passages, show their questions, answer, measure, and pick a retriever by a
+    self-made exam."""
 
     quick: Annotated[
         bool, Flag("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
@@ -97,7 +98,8 @@ class Demo(Models):
         say(f"The index stays in {out}. Try: {command('ask', out, next_question)}")
 
     def _questions_and_corpus(self, example: Path) -> tuple[list[dict[str, Any]], Any]:
-        """The questions that are asked, and all passages, or those that were shown with them."""
+        """Return the questions to ask, and all passages, or only those that belong to the
+        questions."""
         from kraq_dspy.asset.corpus.load import load_documents
 
         lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
@@ -119,7 +121,7 @@ class Demo(Models):
         choices: Mapping[str, "ProgramChoice"],
         questions: Sequence[dict[str, Any]],
     ) -> dict[str, list[Any]]:
-        """What each program answers to each question."""
+        """Each program's answer to each question."""
         programs = {name: space.make_program(choice) for name, choice in choices.items()}
         answers: dict[str, list[Any]] = {name: [] for name in programs}
 

@@ -24,8 +24,8 @@ METRIC = f"recall@{K}"
 
 @dataclass(frozen=True)
 class Marks:
-    """What each retriever finds of the evidence of `n` questions. `picked` is the cheapest that cannot be told from the
-    best, as `kraq select` picks."""
+    """Return how much of the evidence of `n` questions each retriever finds. `picked` is the
+    cheapest that cannot be told from the best, as `kraq select` picks."""
 
     n: int
     means: Mapping[str, float]
@@ -43,7 +43,7 @@ class Exam:
 def take_exam(space: Workspace, people: Sequence[Mapping[str, Any]], progress: "Progress | None" = None) -> Exam | None:
     """Make an exam with the embedded reader, and ask each retriever its questions and people's.
 
-    Return None if no question can be made.
+    Returns None if the passages yield no question.
     """
     free = Workspace(space.index, space.embedder, rule_based_models(space.embedder))
     exam = make_testset(free, plan=TestsetPlan(N_QUESTIONS, KINDS), progress=progress)
@@ -67,7 +67,7 @@ def _marks(evaluation: Evaluation) -> Marks:
 
 
 def show_exam(exam: Exam) -> None:
-    """Print what each retriever finds, what is picked, and the commands for documents of one's own."""
+    """Print each retriever's score, the pick, and the commands for your own documents."""
     say(f"\n5. An exam that the index wrote itself, next to people's questions: {METRIC}", style="bold")
     headings = ("retriever", f"own exam, {exam.own.n}", f"people's, {exam.people.n}")
     rows = [(name, _cell(exam.own, name), _cell(exam.people, name)) for name in RETRIEVERS]

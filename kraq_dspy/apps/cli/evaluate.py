@@ -33,7 +33,7 @@ Baseline = Annotated[str | None, typer.Option("--baseline", help="The system tha
 
 
 WORSE = 3
-"""How the program ends where a run is not good enough; 1 means that there is no run to judge."""
+"""Exit code of a run that is not good enough; 1 means that there is no run to judge."""
 
 
 def require_run(folder: Path) -> None:
@@ -63,7 +63,8 @@ def interval(value: "Interval", sign: str = "") -> str:
 class EvalIndex(Reads, Calls, Limits):
     """Ask an index, as it is, every question of a file, and score the answers and what was found.
 
-    Without answers in the file, what needs none is scored. `kraq report A B` compares two of these runs.
+    Without answers in the file, kraq computes only the metrics that need none. `kraq report A B`
+    compares two of these runs.
     """
 
     index_dir: IndexDir
@@ -101,9 +102,9 @@ class EvalIndex(Reads, Calls, Limits):
     encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
-    program_state: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of the program.")
-    ] = None
+    program_state: Annotated[Path | None, typer.Option(metavar="FILE", help="Program that `kraq optimize` saved.")] = (
+        None
+    )
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
@@ -306,7 +307,7 @@ def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) ->
 class ListData:
     """Name the data sets that can be fetched, and those that are in the folder."""
 
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder in which fetched sets lie.")] = Path("data")
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of fetched data sets.")] = Path("data")
     json: Json = False
 
     def run(self) -> None:
@@ -324,7 +325,7 @@ class ListData:
 
 @dataclass(frozen=True, kw_only=True)
 class FetchData:
-    """Download a data set from the hub, or take BioASQ's files over. What is there already is kept."""
+    """Download a data set from the hub, or take BioASQ's files over. kraq keeps existing files."""
 
     name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq data list`.")]
     out: Annotated[

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from kraq_dspy.settings import Settings
 
 BROADEST = 40
-"""Communities that the small generator is asked about unless models are configured: about a minute on two cores."""
+"""Communities for which the small generator writes questions unless you configure models: about
+a minute on two cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +41,11 @@ class BuildIndex(Builds, Limits, Columns):
         bool, Flag("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
     ] = False
     program_state: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of a step; may be repeated.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Step that `kraq optimize` saved; repeatable.")
     ] = None
     replace: Annotated[bool, Flag("--replace", help="Remove documents of DIR that this corpus does not have.")] = False
     runner: Annotated[
-        str | None, ModelOption(help="Where models are called: local, or ray (a cluster; kraq.toml, section run).")
+        str | None, ModelOption(help="Place of model calls: local, or ray (a cluster; kraq.toml, section run).")
     ] = None
     redact: Annotated[
         bool,
@@ -97,8 +98,8 @@ class BuildIndex(Builds, Limits, Columns):
 
 
 def with_generator(settings: "Settings") -> "tuple[Settings, str]":
-    """Set, where no model is configured, the small question generator for the broadest communities
-    if its file is here, and a line that says so, or how it comes here."""
+    """If no model is configured and the small question generator's file is here, set it for the
+    broadest communities. Return also a line that says so, or how to download it."""
     from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, models_folder
     from kraq_dspy.settings import QUESTIONS_BASE, QuestionSettings, RoleSettings
 
@@ -116,10 +117,9 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
 
 
 def index_beside(corpus: Path) -> Path:
-    """Say where the index of a corpus goes unless --out says: into the current folder, or beside a
-    corpus that holds it.
+    """Return the default of --out: in the current folder, or next to a corpus that contains it.
 
-    Raises ConfigError if the index of another corpus lies there.
+    Raises ConfigError if the index of another corpus is there.
     """
     source = corpus.resolve()
     name = f"{source.name if source.is_dir() else source.name.split('.')[0] or source.name}.kraq"
@@ -248,7 +248,7 @@ class ListQuestions(Scoped):
 
 
 def shown_question(question: "Question", topic: str) -> Text:
-    """The question, or the topic of a broad group that no model wrote a question for."""
+    """Return the question, or the topic of a broad group without a question of a model."""
     style = "dim" if question.duplicate_of else ""
     if topic:
         return Text.assemble(("About: ", "dim"), short(topic, 200), style=style)

@@ -1,4 +1,4 @@
-"""Brings models that run in this process, and serves others with vLLM: `kraq lm`."""
+"""Downloads models that run in this process, and serves others with vLLM: `kraq lm`."""
 
 import os
 import shutil
@@ -49,9 +49,10 @@ class GetModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ServeModel:
-    """Print the command with which vLLM serves MODEL and its adapters, and start it where vLLM is installed.
+    """Print the command for vLLM to serve MODEL and its adapters, and start it if vLLM is
+    installed.
 
-    Ctrl-C stops the server. Options of vLLM's own go behind --.
+    Ctrl-C stops the server. vLLM's own options go after --.
     """
 
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A hub name or a folder.")]
@@ -65,7 +66,9 @@ class ServeModel:
     host: Annotated[str, typer.Option(help="The address to listen at.")] = VLLMServer.host
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = VLLMServer.port
     print_only: Annotated[bool, Flag("--print", help="Only print the command.")] = False
-    vllm: Annotated[str, typer.Option(metavar="PATH", help="The program, also in an environment of its own.")] = "vllm"
+    vllm: Annotated[
+        str, typer.Option(metavar="PATH", help="Path of vLLM's program, such as in its own environment.")
+    ] = "vllm"
     json: Json = False
 
     def run(self) -> None:

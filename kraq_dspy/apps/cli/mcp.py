@@ -20,9 +20,9 @@ class Mcp(ChosenProgram, Reads, Refuses):
     """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
     neighbours_of, read_document.
 
-    A client starts this command and speaks to it over standard input and output; with --http it runs by itself, and
-    asks for the token in the variable KRAQ_TOKEN if there is one. The program and the models chosen here are those
-    of the tool `ask`.
+    A client starts this command and talks to it over standard input and output. With --http it runs
+    by itself; set the variable KRAQ_TOKEN to require a token. The tool `ask` uses the program and
+    the models that you choose here.
     """
 
     index_dir: IndexDir

@@ -36,7 +36,7 @@ IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder,
 Flag = partial(typer.Option, metavar="")
 ModelOption = partial(typer.Option, rich_help_panel="Models and settings")
 ColumnOption = partial(typer.Option, rich_help_panel="Columns of csv, jsonl and parquet")
-ScopeOption = partial(typer.Option, rich_help_panel="Who asks, where documents say who may read them")
+ScopeOption = partial(typer.Option, rich_help_panel="Who asks, if documents have labels")
 LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
 
 Json = Annotated[bool, Flag("--json", help="Print only JSON on standard output.")]
@@ -45,7 +45,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Random seed for sampling, clu
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """The settings of a run: a file, and the command line's words over it."""
+    """The settings of a run: a file, then the command line's options, which win."""
 
     config: Annotated[
         Path | None,
@@ -68,15 +68,16 @@ class Models:
         str | None,
         ModelOption(
             metavar="URL",
-            help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
+            help="Address of the model's server, such as http://localhost:8000/v1; several with commas.",
         ),
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
-        """Read the settings of the file, or of a kraq.toml here; without either `base`; and the
-        command line's words over them.
+        """Read the settings of the file, or of a kraq.toml here, or take `base`; then apply the
+        command line's options.
 
-        Raises ConfigError, and UntrustedError for a kraq.toml here that names servers or keys which nobody agreed to.
+        Raises ConfigError. Raises UntrustedError if the kraq.toml here names servers or keys that
+        the user has not agreed to.
         """
         settings = self._settings_of_file(base)
         if self.lm is None:
@@ -116,8 +117,8 @@ class Models:
         return settings
 
     def settings_of(self, index_dir: Path) -> "Settings":
-        """The settings with which the index was made, and the command line's words over them. Raises UntrustedError
-        where they name servers or keys which nobody agreed to."""
+        """Read the index's own settings, then apply the command line's options. Raises
+        UntrustedError if they name servers or keys that the user has not agreed to."""
         from kraq_dspy.asset.store.index import Index
         from kraq_dspy.models.embedders import resolve_encoder
 
@@ -129,12 +130,12 @@ class Models:
         return dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder, encoder_name))
 
     def limits(self, settings: "Settings") -> "MeterLimits | None":
-        """Set the limits with the prices that the settings give; None if nothing is limited."""
+        """Return the limits, with the prices from the settings; None without limits."""
         return None
 
     @contextmanager
     def opened(self, index_dir: Path, *, write: bool = False) -> "Iterator[Workspace]":
-        """The index with the settings, the models and the limits of this command."""
+        """Open the index with the settings, the models and the limits of this command."""
         from kraq_dspy.models.embedders import load_embedder
         from kraq_dspy.models.lms.meter import Meter
         from kraq_dspy.models.lms.roles import LanguageModels
@@ -147,7 +148,7 @@ class Models:
             yield space
 
     def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
-        """The settings that `source` names, once the user agreed to their servers; on a terminal, we ask."""
+        """Return the settings that `source` names, once the user has agreed to their servers."""
         from kraq_dspy.asset.consent import asked_about, open_questions, without_models
 
         if self.lm is not None and open_questions(source, settings):
@@ -156,7 +157,8 @@ class Models:
         return settings
 
     def require_agreed(self, source: "Named", places: "Sequence[Destination]") -> None:
-        """Raises UntrustedError unless the user agreed to what a file names; on a terminal, we ask."""
+        """Raise UntrustedError unless the user agrees to what a file names; a terminal asks for
+        it."""
         from kraq_dspy.asset.consent import require_agreed
 
         try:
@@ -176,7 +178,7 @@ def _is_terminal() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """What only the owner of an index does, where its documents say who may read them."""
+    """Options of commands that only the owner of an index with labels may run."""
 
     as_owner: Annotated[
         bool, ScopeOption("--as-owner", metavar="", help="Read everything, with labels and without.")
@@ -190,7 +192,8 @@ class Owner:
 
     @contextmanager
     def readable(self, index_dir: Path) -> "Iterator[Index]":
-        """The records that may be read, without asking a model. Raises ScopeError if nobody said who asks."""
+        """Open the records that the scope may read, without a model. Raises ScopeError without a
+        scope."""
         from kraq_dspy.asset.store.index import Index
 
         scope = self.scope()
@@ -209,7 +212,7 @@ class Owner:
 
 @dataclass(frozen=True, kw_only=True)
 class Scoped(Owner):
-    """Whoever asks an index whose documents say who may read them."""
+    """Options that say who asks an index with labels."""
 
     as_label: Annotated[
         list[str] | None,
@@ -217,8 +220,8 @@ class Scoped(Owner):
     ] = None
 
     def scope(self) -> "Scope | None":
-        """Tell who asks; None if nobody said. Raises ScopeError for an empty label, ConfigError
-        for both at once."""
+        """Return who asks; None if no option says so. Raises ScopeError for an empty label,
+        ConfigError for both at once."""
         from kraq_dspy.asset.scope import Scope
 
         if self.as_owner and self.as_label:
@@ -232,7 +235,7 @@ class Owns(Owner, Models):
 
     @contextmanager
     def opened(self, index_dir: Path, *, write: bool = False) -> "Iterator[Workspace]":
-        """The index as far as whoever asks may read it. Raises ScopeError if nobody said who that is."""
+        """Open the part of the index that the scope may read. Raises ScopeError without a scope."""
         scope = self.scope()
         with super().opened(index_dir, write=write) as space:
             if scope is None:
@@ -275,7 +278,7 @@ class Builds(Calls):
         str | None, ModelOption(help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.")
     ] = None
     encoder_api_base: Annotated[
-        str | None, ModelOption(metavar="URL", help="Where an OpenAI-compatible encoder is served.")
+        str | None, ModelOption(metavar="URL", help="Address of an OpenAI-compatible encoder.")
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -476,7 +479,8 @@ def require_writable_file(file: Path) -> None:
 
 
 def _require_room(folder: Path, target: Path) -> None:
-    """A file without a name is made, since rights do not say everything: root may write to /proc, and cannot."""
+    """Try it with a file without a name, since permissions do not say everything: root may write
+    to /proc, and cannot."""
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not existing.is_dir():
         raise ConfigError(f"{str(target)!r} cannot be written: {str(existing)!r} is a file. Choose another --out.")

@@ -1,4 +1,4 @@
-"""Makes offline, once, what programs look up: `kraq precompute`."""
+"""Prepares offline what programs look up: `kraq precompute`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -20,11 +20,13 @@ Questions = Literal["kraq", "random", "all"]
 
 @dataclass(frozen=True, kw_only=True)
 class Precompute(Calls, Limits):
-    """Read passages as seen from the stored questions, so that `kraq ask --program efficient` need not.
+    """Embed passages as seen from the stored questions, so that `kraq ask --program efficient` need
+    not.
 
-    The price is shown first. With `[instructed] kind = "sentences"` the passages' sentences are read instead.
+    kraq shows the price first. With `[instructed] kind = "sentences"` it embeds the passages'
+    sentences instead.
 
-    Run it again to go on after an interruption, or when passages or questions have been added.
+    Run it again to resume an interrupted run, or after you have added passages or questions.
     """
 
     index_dir: IndexDir

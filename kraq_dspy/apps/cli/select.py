@@ -24,9 +24,10 @@ SHOWN = 12
 class Select(Builds, Limits, Columns):
     """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
 
-    Candidates without a graph come first, on few questions; the better half is asked more. Those with a graph follow
-    if one of them could still win. Of the candidates that cannot be told from the best, the cheapest is chosen.
-    If it is interrupted, the same command resumes.
+    kraq tries candidates without a graph first, on few questions, and asks the better half more.
+    Candidates with a graph follow if one of them could still win. Among those that the questions
+    cannot separate from the best, kraq picks the cheapest. The same command resumes an interrupted
+    run.
     """
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
@@ -51,11 +52,11 @@ class Select(Builds, Limits, Columns):
     k: Annotated[str, typer.Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = (
         ",".join(map(str, NUMBERS_OF_PASSAGES))
     )
-    context: Annotated[int, typer.Option(min=1, help="Most tokens of passages that an answer is read from.")] = CONTEXT
+    context: Annotated[int, typer.Option(min=1, help="Maximum tokens of the passages for an answer.")] = CONTEXT
     minutes: Annotated[
         float,
         typer.Option(
-            min=0.01, help="Minutes of this run; what was done is kept.", rich_help_panel="Limits of this run"
+            min=0.01, help="Minutes of this run; kraq keeps what it has done.", rich_help_panel="Limits of this run"
         ),
     ] = MINUTES
     metric: Annotated[
@@ -116,7 +117,8 @@ class Select(Builds, Limits, Columns):
 
 
 def numbers_in(words: str, option: str) -> tuple[int, ...]:
-    """ "5,10" as (5, 10). Raises ConfigError, which names the option, for what is no list of whole numbers."""
+    """Read "5,10" as (5, 10). Raises ConfigError, which names the option, for anything but
+    whole numbers."""
     try:
         return tuple(int(word) for word in words.split(",") if word.strip())
     except ValueError:
@@ -124,7 +126,7 @@ def numbers_in(words: str, option: str) -> tuple[int, ...]:
 
 
 def show_selection(selection: "Selection") -> None:
-    """The candidates that were asked everything, what was decided, and what was not tried."""
+    """Print the candidates with all their questions, the decision, and what the run did not try."""
     headings = ("retriever", "chunks", "k", selection.metric, "less than the best", "tokens", "ms", "")
     ranked = sorted(selection.tried, key=lambda each: -each.score.estimate)
     shown = ranked[:SHOWN]

@@ -69,7 +69,7 @@ class Status(Scoped):
         show_failures(contents.failures, command("status", self.index_dir, "--json"))
 
     def _rows(self, contents: "_Contents", change: str | None) -> dict[str, Any]:
-        """What stands in the first table, by the names of its lines."""
+        """Return the first table's values by the names of its lines."""
         from kraq_dspy.programs.kraq.asked_by import asked_in_words
 
         manifest, left_out = contents.manifest, contents.left_out
@@ -101,7 +101,7 @@ class Status(Scoped):
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What is told of an index; `personal` are the kinds of personal data by the question's id."""
+    """The facts about an index; `personal` has the kinds of personal data by the question's id."""
 
     manifest: Any
     counts: Mapping[str, Any]
@@ -149,7 +149,7 @@ def _contents_of(index: "Index") -> _Contents:
 
 
 def _change_under_way(index_dir: Path) -> str | None:
-    """What is under way beside the last complete state; None for nothing."""
+    """Return what is under way after the last complete state; None if nothing is."""
     from kraq_dspy.asset.store.own_files import holder
     from kraq_dspy.asset.store.states import has_draft
 
@@ -183,7 +183,7 @@ def _as_json(contents: _Contents, answers: Mapping[str, int] | None) -> dict[str
 
 
 def _usage_grid(usage: Mapping[tuple[str, str], Any]) -> Table:
-    """What each stage asked of each model so far."""
+    """Return the usage of each model in each stage so far."""
     with_tokens = has_tokens(model for _, model in usage)
     spent = []
     for (stage, model), used in usage.items():

@@ -67,7 +67,7 @@ class RunTable(Builds):
         list[Path] | None,
         typer.Option(
             metavar="(SYSTEM=)FILE",
-            help="What `kraq optimize` made, into the program of a system, or of all; may be repeated.",
+            help="Program or step that `kraq optimize` saved, for one system or all; repeatable.",
         ),
     ] = None
     retry_failed: Annotated[bool, Flag("--retry-failed", help="Retry rows that failed.")] = False

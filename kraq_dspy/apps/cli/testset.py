@@ -1,4 +1,5 @@
-"""Makes test sets from an index, keeps them true to it, and says what questions leave out: `kraq testset`."""
+"""Makes test sets from an index, updates them, and lists what questions leave out: `kraq
+testset`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,17 +35,17 @@ if TYPE_CHECKING:
 class MakeTestset(Reads, Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
-    Gold passages are found in the text by unlike retrievers; questions that tell no system from another are thinned.
-    Without a language model (--lm) the embedded reader asks. If it is interrupted, the same command
-    resumes. Rows of FILE that somebody approved, edited or rejected (`kraq explore DIR --testset FILE --edit`) stay as
-    they are.
+    Several different retrievers find the gold passages, and kraq drops most questions that cannot
+    separate two systems. Without a language model (--lm) the embedded reader writes them. The same
+    command resumes an interrupted run. It keeps rows of FILE that somebody approved, edited or
+    rejected (`kraq explore DIR --testset FILE --edit`).
     """
 
     index_dir: IndexDir
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="The test set, as JSON lines; FILE.draft keeps what was paid for."
+            "--out", "-o", metavar="FILE", help="The test set, as JSON lines; FILE.draft keeps the model's replies."
         ),
     ] = Path("test.jsonl")
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions.")] = TESTSET_QUESTIONS
@@ -52,7 +53,7 @@ class MakeTestset(Reads, Calls, Limits):
         str | None,
         typer.Option(
             metavar="KINDS",
-            help="Kinds, with shares where they differ: fact=3,bridge=2,unanswerable. Others: list, comparison, broad, "
+            help="Kinds, with shares if they differ: fact=3,bridge=2,unanswerable. Others: list, comparison, broad, "
             "false_premise.",
             show_default="all",
         ),
@@ -103,10 +104,10 @@ class MakeTestset(Reads, Calls, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTestset(Reads, Calls, Limits):
-    """Keep a test set true to an index that has changed: rows whose evidence is gone are marked stale.
+    """Update a test set after the index has changed, and mark rows stale if their evidence is gone.
 
-    As many new rows, or --new N, are written about documents that no row is about, or none but stale ones. The other
-    rows stay as they are.
+    kraq adds as many new rows, or --new N, about documents that only stale rows or none are about.
+    It keeps the other rows.
     """
 
     index_dir: IndexDir
@@ -147,17 +148,21 @@ class UpdateTestset(Reads, Calls, Limits):
 
 @dataclass(frozen=True, kw_only=True)
 class CoverTestset(Reads, Calls, Limits):
-    """List the communities of the index that your own questions never touch. No model is called.
+    """List the communities of the index that your own questions never touch, without calling a
+    model.
 
-    With --out, questions about those communities are made and written.
+    With --out, kraq writes questions about those communities.
     """
 
     index_dir: IndexDir
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Your own questions: csv, jsonl or parquet.")]
     question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
-    about: Annotated[float, typer.Option(min=0, max=1, help="Cosine from which a passage is about a question.")] = ABOUT
+    about: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of a passage that is about a question.")] = (
+        ABOUT
+    )
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="New questions about what is not touched.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File for new questions about untouched communities."),
     ] = None
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions for --out.")] = 20
     seed: Seed = 0
@@ -199,7 +204,7 @@ class CoverTestset(Reads, Calls, Limits):
 
 
 _SHOWN, _SHOWN_ASTRAY = 15, 5
-"""Communities, and questions about no passage, of which the terminal tells."""
+"""Number of communities, and of questions about no passage, that the terminal shows."""
 
 
 def _questions_of(ids: Sequence[str], examples: Sequence["Example"]) -> list[dict[str, str]]:
@@ -241,7 +246,8 @@ def _show_coverage(coverage: "Coverage", astray: Sequence[Mapping[str, str]], *,
 
 
 def shares_in(words: str) -> Mapping[str, float]:
-    """ "fact=3,bridge" as {"fact": 3, "bridge": 1}. Raises ConfigError for what is no list of kinds."""
+    """Read "fact=3,bridge" as {"fact": 3, "bridge": 1}. Raises ConfigError for anything but a
+    list of kinds."""
     shares = {}
     for word in filter(None, (part.strip() for part in words.split(","))):
         name, separator, share = word.partition("=")
@@ -253,8 +259,8 @@ def shares_in(words: str) -> Mapping[str, float]:
 
 
 def show_testset(made: "Testset", file: Path, *, asked_for: int) -> None:
-    """Show what the set is like, what was dropped and why, which kinds it does without, and whether it is smaller than
-    the number of questions that it was to have."""
+    """Show what the set has, what kraq dropped and why, which kinds are missing, and whether it
+    has fewer questions than you asked for."""
     about = made.about()
     rows = {
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",

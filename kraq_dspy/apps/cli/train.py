@@ -75,7 +75,7 @@ class MakePairs(Calls, Limits):
 class Training:
     """The paths, and `TrainSettings` as options."""
 
-    pairs: Annotated[Path, typer.Option("--pairs", metavar="FILE", help="What `kraq pairs` wrote.")]
+    pairs: Annotated[Path, typer.Option("--pairs", metavar="FILE", help="Pairs that `kraq pairs` wrote.")]
     base: Annotated[
         str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
     ]

@@ -61,7 +61,7 @@ def passage(hit: Hit) -> Json:
 
 
 def stored(question: Question, topics: Mapping[str, str], similarity: float | None = None) -> Json:
-    """`topics` are those of the index by the question's id; `similarity` to what was asked for is a cosine, None where
+    """`topics` are those of the index by the question's id; `similarity` to what was asked for is a cosine, None if
     nothing was."""
     return {
         "question_id": question.id,

@@ -3,8 +3,9 @@
     metric = named_metric("token_f1")  # or "recall@10", "my_metrics.py:politeness"
     metric(dspy.Example(question="Which city?", answer="Oslo"), dspy.Prediction(answer="Oslo"))  # 1.0
 
-DSPy reads a metric's value in three ways: Evaluate averages it; bootstrapping optimizers (`trace` is given) take it for
-yes or no, where 0.3 would be a yes; GEPA wants a score and a text in a Prediction, which is true even at score 0.0.
+DSPy reads a metric's value in three ways. Evaluate averages it. Bootstrapping optimizers (they pass
+`trace`) take it for yes or no, and 0.3 would be a yes. GEPA wants a Prediction with a score and a
+text, which is true even at score 0.0.
 
 An example has `answer` or `answers` (for lists `answer_items`, for retrieval `supporting_ids`), as
 `Example.to_dspy()` makes it; a prediction has `answer` (or `response`) and, for retrieval, `hits`. What is missing
@@ -60,8 +61,8 @@ class ScoredFeedback(dspy.Prediction):
 class Metric:
     """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo.
 
-    `needs` names the fields of an example without which it is undefined: "answers", "supporting_ids";
-    `not_of` the types of questions for which it is.
+    `needs` names the fields of an example that it cannot do without ("answers", "supporting_ids"),
+    and `not_of` the types of questions that it does not apply to.
 
     >>> exact_match(dspy.Example(answer="Oslo"), dspy.Prediction(answer="oslo"))
     1.0

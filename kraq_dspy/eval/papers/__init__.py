@@ -59,8 +59,8 @@ class TablePart:
 class PaperTable:
     """`definition` names the table of ours that is run for it; "" if another `command` makes the report.
 
-    `theirs` are the printed figures, row by row; `datasets` those of the paper, in its order; `settings` and
-    `options` what `--paper` sets for this table beside what it sets for its definition.
+    `theirs` are the printed figures, row by row, and `datasets` the paper's data sets, in its
+    order. `settings` and `options` are what `--paper` adds to the table's definition.
     """
 
     id: str
@@ -98,7 +98,7 @@ class PaperTable:
 
 @dataclass(frozen=True, slots=True)
 class PaperSetup:
-    """What a paper's experiments were made with (`setups.toml`).
+    """The setup of a paper's experiments (`setups.toml`).
 
     `models` are the paper's by role, `settings` sections of kraq.toml, `prompts` instructions by signature. `otherwise`
     is what is done in another way here whatever is set.

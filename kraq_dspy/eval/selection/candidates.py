@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPlan:
-    """What is tried, and what it may take.
+    """The candidates to try, and the limits of the trial.
 
     `chunk_tokens` are sizes of chunks, `ks` numbers of passages. `context` is the most tokens of passages that an
     answer may be read from, on average; `minutes` is the time of one run. `seed` orders the questions.

@@ -35,7 +35,8 @@ class Tried:
 
 @dataclass(frozen=True)
 class Selection:
-    """What came of it. `tried` begins with the chosen candidate; then come the others, best first.
+    """The outcome of a selection. `tried` begins with the chosen candidate; then come the others,
+    best first.
 
     `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
     chosen candidate means. `summary` has every row, with the differences to the chosen one.
@@ -68,7 +69,7 @@ class Selection:
 
     @property
     def verdict(self) -> str:
-        """What was decided, in a sentence or two."""
+        """The decision, in a sentence or two."""
         chosen, best = self.chosen, self.best
         what = f"{chosen.candidate.name}: {self.metric} {_interval(chosen.score)} on {chosen.score.n} questions."
         if not self.undecided:

@@ -68,13 +68,14 @@ def select(
 
     Args:
         corpus: a file or folder, documents or texts, as `build_index` takes them.
-        questions: what `read_questions` takes, with the documents that answer, or with answers.
-        plan: what is tried, and for how many minutes.
-        metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or "answer_found". Without one,
-            recall, or answer_found where no document is named.
-        settings: those of everything that is not varied, such as the encoder.
+        questions: as for `read_questions`, with the documents that answer, or with answers.
+        plan: the candidates to try, and the minutes for them.
+        metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
+        "answer_found". By default recall, or answer_found if the questions name no documents.
+        settings: for everything that does not vary, such as the encoder.
         embedder: an encoder in place of the one that the settings name.
-        limits: what a graph, or a retriever, may ask of language models. Without limits no graph is made by one.
+        limits: most calls, tokens and cost for a graph or a retriever. Without limits, no language
+        model makes a graph.
         columns: names of columns that are not found by themselves.
         encoding: that of a file of questions that is not UTF-8.
         out: the folder of indexes, rows and report. The same call goes on if it was interrupted. Without it,
@@ -263,19 +264,24 @@ def _unaffordable(race: Race, settings: Settings, limits: Limits | None) -> str:
 def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
     """Those that were asked most questions, with the difference of each to the best, the chosen one first."""
     scores_of = {candidate: race.scores(candidate) for candidate in finalists}
-    most = max(map(len, scores_of.values()), default=0)
-    complete = {candidate: scores for candidate, scores in scores_of.items() if 0 < len(scores) == most}
-    for candidate in scores_of.keys() - complete.keys():
-        race.dropped.setdefault(candidate.name, "the time was over")
+    n_questions = max(map(len, scores_of.values()), default=0)
+
+    complete = {}
+    for candidate, scores_by_id in scores_of.items():
+        if 0 < len(scores_by_id) == n_questions:
+            complete[candidate] = scores_by_id
+        else:
+            race.dropped.setdefault(candidate.name, "the time was over")
     if not complete:
         return ()
 
     order = sorted(complete, key=lambda candidate: (-race.mean(candidate), race.cost(candidate).order))
-    best = complete[order[0]]
+    scores_of_best = complete[order[0]]
+
     tried = []
     for candidate in order:
-        scores = [complete[candidate][id] for id in best]
-        difference = bootstrap_difference(scores, list(best.values()), seed=plan.seed)
+        scores = [complete[candidate][id] for id in scores_of_best]
+        difference = bootstrap_difference(scores, list(scores_of_best.values()), seed=plan.seed)
         interval = bootstrap_mean(scores, seed=plan.seed)
         tried.append(Tried(candidate, interval, difference, race.cost(candidate)))
 

@@ -1,8 +1,9 @@
 """Makes the rows of QA search's tables: prepared answers looked up, a program, and both in turn.
 
-The catalogue holds the data set's questions with their gold answers, or pairs that a model makes of its documents
-("synthetic", as in the paper's section 5); it is made anew for each run and leaves the index alone. A model words
-questions otherwise, freely or in few characters, and what it wrote is kept.
+The catalogue holds the data set's questions with their gold answers, or pairs that a model makes
+from its documents ("synthetic", as in the paper's section 5). Each run makes a new one, which
+leaves the index alone. A model words questions otherwise, freely or in few characters, and what it
+wrote is kept.
 """
 
 import random

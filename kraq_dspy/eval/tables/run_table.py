@@ -29,9 +29,10 @@ def run_table(
 ) -> list[Path]:
     """The folders of the runs, one for each data set. What an earlier run of the same table did is not done again.
 
-    Raises ConfigError for a metric that there is not, and MissingExtraError or EvaluationError for one whose package or
-    data are not on this machine, before anything is done; EvaluationError for a data set that is absent, or when a
-    folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
+    Before the run, raises ConfigError for an unknown metric, and MissingExtraError or
+    EvaluationError for a metric whose package or data are not on this machine. Raises
+    EvaluationError if a data set is missing or a folder holds another run, and ModelError if a
+    system only fails; it keeps finished rows.
     """
     progress = progress or SilentProgress()
     check: Callable[[str], object] = question_quality.threshold_of if table.kind == "questions" else require_metric

@@ -51,9 +51,9 @@ def settings_of(system: System, settings: Settings) -> Settings:
 def with_equal_questions(settings: Settings, systems: Iterable[System]) -> tuple[Settings, list[str]]:
     """The settings under which sources of questions may be compared, and a note that says so.
 
-    Where one of the systems has the Random baseline's questions, or those of another generator, every source is asked
-    once about what it sees, and what it wrote stays: Random has no templates, headings or second candidates. Otherwise
-    the settings are returned as they are.
+    If one of the systems has the Random baseline's questions, or those of another generator, every
+    source writes once from its own input, and kraq keeps the result: Random has no templates,
+    headings or second candidates. Otherwise the settings are returned as they are.
     """
     if not any(asks_random(system) or "generator" in system.options.get("roles", {}) for system in systems):
         return settings, []

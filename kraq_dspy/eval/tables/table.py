@@ -33,10 +33,11 @@ _KNOWN = {
 class System:
     """`use` names a program, a retriever or a source of questions, by the table's kind; `options` are its settings.
 
-    Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own),
-    `roles` (whose model takes a role's place) and `step_roles` (whose model a step asks). `varied` names the system of
-    which an ablation made it, "" for a system of its own; `fixed` are options that a data set's settings do not
-    overrule, `datasets` those it is asked on, all if there are none.
+    `options` are those of the program. They may also hold `settings` (sections of kraq.toml for
+    this system alone), `roles` (another role's model for a role) and `step_roles` (another role's
+    model for a step). `varied` names the system that an ablation made it from, otherwise "".
+    `fixed` are options that a data set's settings do not overrule. `datasets` are its data sets;
+    empty means all.
     """
 
     name: str
@@ -49,8 +50,9 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class AsInPaper:
-    """What `--paper` asks for: the setup of a paper by its name (`papers/setups.toml`), evidence of so many `tokens`,
-    so many questions of a data set, options of systems by what they use, and more sections of kraq.toml."""
+    """The setup of a paper, for `--paper`: its name (`papers/setups.toml`), the `tokens` of
+    evidence, the number of questions of a data set, options of systems by what they use, and
+    more sections of kraq.toml."""
 
     setup: str = ""
     tokens: int | None = None

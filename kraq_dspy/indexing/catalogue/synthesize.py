@@ -55,9 +55,9 @@ class SyntheticPlan:
 class SyntheticReport:
     """`rejected` counts by the critic that did not let a pair pass; `empty` passages brought none.
 
-    Of those that passed, `added` are new; `known` were there, or were taken out by somebody; `conflicts` have another
-    answer there. `failures` are passages of which a step failed, an invalid rating included; the next run tries them
-    again.
+    Among the pairs that passed, `added` are new; `known` exist already, or somebody has removed
+    them; `conflicts` have another answer in the catalogue. `failures` are passages of which a step
+    failed, an invalid rating included; the next run tries them again.
     """
 
     chunks: int
@@ -85,10 +85,11 @@ def make_synthetic_pairs(
     """A pair from each chunk of the documents; those that every critic lets pass go into the catalogue, for review
     unless `approve`.
 
-    Written by the model of the role "generator", judged by that of the role "judge". What an earlier run made from the
-    same chunk, with the same models and instructions, is not asked for again. The index must be open for writing.
-    `retriever` is what "roundtrip" looks questions up with; without one it only reads again.
-    Raises IndexStateError for an index without text, ValueError for `least` and `audience` out of range.
+    Written by the model of the role "generator", judged by that of the role "judge". It reuses the
+    results of earlier runs for the same chunk, models and instructions. The index must be open for
+    writing. `retriever` is what "roundtrip" looks questions up with; without one it only reads
+    again. Raises IndexStateError for an index without text, ValueError for `least` and `audience`
+    out of range.
     """
     plan = plan or SyntheticPlan()
     judge: RateSyntheticPair | RereadSyntheticPair

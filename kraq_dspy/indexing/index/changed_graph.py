@@ -1,8 +1,8 @@
 """Finds what a change of the corpus does to the graph of a finished index, without making the rest of the graph.
 
-What is said of an entity comes from the passages that name it. So only those entities can differ that other passages
-name than before, whose names are others, or that a passage names which was extracted now; and of relationships and
-claims those with such an entity at one end.
+What is said of an entity comes from the passages that name it. So an entity can differ only if
+other passages name it than before, if its names changed, or if a newly extracted passage names it.
+A relationship or a claim can differ only if one of its ends is such an entity.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -121,7 +121,7 @@ class GraphChange:
         return {entity.id for entity in entities} | ends | {claim.entity_id for claim in claims}
 
     def leads_to(self, index: Index, resolved: ResolvedMentions) -> bool:
-        """Whether the index has as many entities and relationships behind the change as there are. It has not where
+        """Whether the index has as many entities and relationships behind the change as there are. It has not if
         some were lost that the change does not touch."""
         counts = {
             kind: index.count(kind) + len(new) - len(former)

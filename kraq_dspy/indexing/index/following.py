@@ -1,10 +1,10 @@
 """Leads a small change of a finished index from extractions to questions, in time that hangs on the change.
 
-What the change touches is found (`changed_graph.py`), made, and compared with the index's records. The broadest
-communities with an entity of which something differs are followed together with all that they were split into, as if
-the rest of the graph were not there: links between communities have no say in that, so the rest stays as it is. Only
-those of them that have such an entity are summarised and asked about. What follows is what `Finishing` makes of the
-whole.
+What the change touches is found (`changed_graph.py`), made, and compared with the index's records.
+It redoes the broadest communities with a changed entity, with all their parts, as if the rest of
+the graph did not exist. Links between communities do not matter for this, so the rest stays as it
+is. Only those of them that have such an entity are summarised and asked about. What follows is what
+`Finishing` makes of the whole.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ _SMALL = 0.25  # share of the links' weight that came or went, up to which a cha
 
 
 class Following(Finishing):
-    """The stages of a build behind extraction, where the index was finished before it was changed."""
+    """The stages of a build after extraction, for an index that was finished before the change."""
 
     def __init__(self, parts: BuildParts) -> None:
         super().__init__(parts)

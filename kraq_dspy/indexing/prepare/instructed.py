@@ -1,8 +1,9 @@
 """Prepares passages as seen from questions: E(d|q) of each stored question's top-N passages, or their sentences once.
 
-An encoder that reads question and passage together has E(d|q) stored for the index's questions, each with the passages
-nearest to it (KRAQ paper, appendix D.3), and the question nearest to the user's is looked up. The variant "sentences"
-needs no stored question: from the sentences' vectors E(d|Q) of any question is computed.
+For an encoder that reads question and passage together, kraq stores E(d|q) for the index's
+questions, each with the passages nearest to it (KRAQ paper, appendix D.3). At query time it looks
+up the question nearest to the user's. The variant "sentences" needs no stored question: from the
+sentences' vectors E(d|Q) of any question is computed.
 """
 
 import logging
@@ -38,7 +39,7 @@ _QUESTIONS_PER_SEARCH = 32
 
 @dataclass(frozen=True)
 class InstructedOptions:
-    """What is embedded as seen from which questions, by encoders that read question and passage together."""
+    """Choice of passages and questions for encoders that read question and passage together."""
 
     top_n: int | None = option(TOP_N, "Passages for each question; none for all.", least=1)
     questions: Literal["kraq", "random", "all"] = option(
@@ -64,8 +65,9 @@ def precompute(
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What `precompute` would read: `readings` of a question with a passage, for so many `questions`, of which some are
-    stored already; about how many `seconds` they take here, and the bytes that they will take on the disk."""
+    """The cost of `precompute`: the number of `readings` (a question with a passage) and of
+    `questions`, some of them stored already, about how many `seconds` they take here, and their
+    bytes on the disk."""
 
     questions: int
     readings: int

@@ -96,7 +96,7 @@ def _folder_of(model: str) -> ModelFolder:
 
 
 def _downloaded(model: str, looked_in: Path | None = None) -> Path:
-    """Find the model in the hub's cache on this machine, or download it; `looked_in` is a folder where
+    """Find the model in the hub's cache on this machine, or download it; `looked_in` is a folder if
     it was looked for before."""
     import httpx
 

@@ -111,7 +111,7 @@ def about(annotation: Any) -> str:
 @lru_cache(maxsize=256)
 def compact_schema(annotation: Any) -> str:
     """The JSON schema without titles and docstrings, with definitions in place, and with "type" and "required" only
-    where they add something."""
+    if they add something."""
     schema = pydantic.TypeAdapter(annotation).json_schema()
     definitions = {name: {**part, "description": None} for name, part in schema.pop("$defs", {}).items()}
     return json.dumps(_compacted(schema, definitions, ()), ensure_ascii=False, separators=(",", ":"))

@@ -2,15 +2,15 @@
 
 Policies:
 
-    model      The generator makes a question of the summary of each community: Q = f(R), KRAQ paper 2.2. If it is not
-               usable, the generator is asked once more, and then a template.
-    mixed      A heading that announces a question is what people look for: it is asked about, by one community alone.
-               A small tuned generator is asked about such headings, and otherwise only if no template knows what to
-               ask; any other generator is asked about every community, a narrow one by its heading and its text. If
-               a community has a heading, and the generator's question finds no passage of the community, the
-               template's takes its place.
-    templates  No model is asked. A community in which a template finds nothing to ask about has no question.
-    auto       "model" where a generator is named, otherwise "mixed".
+    model      The generator makes a question of the summary of each community: Q = f(R), KRAQ paper
+    2.2. If it is not usable, the generator is asked once more, and then a template. mixed      A
+    heading that announces a question is what people look for: it is asked about, by one community
+    alone. A small tuned generator writes questions for such headings, and otherwise only if no
+    template knows what to ask. Any other generator writes one for every community, for a narrow one
+    from its heading and its text. If a community has a heading, and the generator's question finds
+    no passage of the community, the template's takes its place. templates  No model is asked. A
+    community in which a template finds nothing to ask about has no question. auto "model" if a
+    generator is named, otherwise "mixed".
 """
 
 import dataclasses
@@ -107,9 +107,9 @@ class AskedHeading:
 class AskedBy:
     """How the questions of some communities come about, under one policy.
 
-    `is_small` says that the generator is a small tuned model, which the policy "mixed" asks about less. Without
-    `questions.fallback` nothing but the summaries is shown, and what a model wrote stays; a template asks where it
-    wrote nothing.
+    `is_small` says that the generator is a small tuned model, which the policy "mixed" asks about
+    less. Without `questions.fallback` the model sees only the summaries, and kraq keeps what it
+    wrote; a template asks only if it wrote nothing.
 
     >>> AskedBy([], ListedPassages([]), QuestionSettings(), generator=EMBEDDED).policy
     'mixed'
@@ -195,8 +195,9 @@ class AskedBy:
         return keeps_what_is_written or stands_alone(question, summary, instructions)
 
     def leading_back(self, questions: Sequence[Question]) -> list[Question]:
-        """The questions; under the policy "mixed", a model's say what the index is about, as the templates do, and lead
-        to a passage of theirs: one that has none among the nearest of the index makes way for the template's."""
+        """Return the questions. Under the policy "mixed", a model's question names the index's
+        subject, as the templates do, and must lead to one of its passages: if none is among the
+        nearest of the index, the template's question replaces it."""
         if not self._is_mixed:
             return list(questions)
         placed_questions = [

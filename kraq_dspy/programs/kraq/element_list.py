@@ -34,25 +34,40 @@ class ElementList:
         self.claims: dict[tuple[str, str], ExtractedClaim] = {}
 
     def add(self, answer: Any) -> bool:
-        """Keep what is new and complete; whether there was any."""
-        before = len(self.entities) + len(self.relationships) + len(self.claims)
+        """Keep what is new and complete in an answer; return whether there was any."""
+        before = self._count()
+
         for entity in answer.entities:
-            entity = replace(entity, name=bare_name(entity.name))
-            if self._keeps(entity.name):
-                self.entities.setdefault(entity.name.casefold(), entity)
-
+            self._add_entity(entity)
         for link in answer.relationships:
-            link = replace(link, source=bare_name(link.source), target=bare_name(link.target))
-            if self._keeps(link.source, link.target):
-                self.relationships.setdefault(_folded(link.source, link.target, link.predicate), link)
-
+            self._add_relationship(link)
         for claim in answer.claims:
-            claim = replace(claim, subject=bare_name(claim.subject), object=bare_name(claim.object))
-            if claim.statement.strip() and self._keeps(claim.subject):
-                if claim.object and not self._has(claim.object):
-                    claim = replace(claim, object="")  # the fact stands without the name that was invented
-                self.claims.setdefault(_folded(claim.subject, claim.statement), claim)
-        return len(self.entities) + len(self.relationships) + len(self.claims) > before
+            self._add_claim(claim)
+
+        return self._count() > before
+
+    def _count(self) -> int:
+        return len(self.entities) + len(self.relationships) + len(self.claims)
+
+    def _add_entity(self, entity: ExtractedEntity) -> None:
+        entity = replace(entity, name=bare_name(entity.name))
+        if self._keeps(entity.name):
+            self.entities.setdefault(entity.name.casefold(), entity)
+
+    def _add_relationship(self, link: ExtractedRelationship) -> None:
+        link = replace(link, source=bare_name(link.source), target=bare_name(link.target))
+        if self._keeps(link.source, link.target):
+            key = _folded(link.source, link.target, link.predicate)
+            self.relationships.setdefault(key, link)
+
+    def _add_claim(self, claim: ExtractedClaim) -> None:
+        claim = replace(claim, subject=bare_name(claim.subject), object=bare_name(claim.object))
+        if not claim.statement.strip() or not self._keeps(claim.subject):
+            return
+
+        if claim.object and not self._has(claim.object):
+            claim = replace(claim, object="")  # the fact holds without the invented name
+        self.claims.setdefault(_folded(claim.subject, claim.statement), claim)
 
     def _keeps(self, *names: str) -> bool:
         """Whether none is empty or invented; those that are invented are counted."""
@@ -104,8 +119,8 @@ async def read_in_parts(
 
 
 def _parts(passage: str, elements: ElementList, error: Exception) -> tuple[str, ...]:
-    """Return what is still to be read after a prompt was too long, or a reply could not be read:
-    nothing if a first reading is there to keep, halves where length may be the reason."""
+    """Return the texts to read again after a prompt was too long or a reply unreadable: none if
+    a first reading exists, halves if length may be the reason."""
     if elements.entities:
         logger.info("continuing with the first reading alone: %s", str(error).partition("\n")[0])
         return ()

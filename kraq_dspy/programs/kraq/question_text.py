@@ -73,8 +73,9 @@ _LONG = 25
 
 
 def question_in(reply: str) -> str:
-    """The first line that ends in a question mark, of any script; else the first that goes on after one, up to it; else
-    the first line. A number or "Question:" before it is none of it.
+    """Return the first line that ends in a question mark of any script. Without one, return the
+    first line with a question mark inside, up to the mark; otherwise the first line. A number or
+    "Question:" before it is none of it.
 
     >>> question_in("Here you are:\\n1. **Who founded it?**")
     'Who founded it?'
@@ -107,14 +108,13 @@ def stands_alone(question: str, text: str, instructions: str) -> bool:
 
 
 def plainness(question: str, text: str) -> float:
-    """Tell how plainly the text tells what is asked, 0 to 1, by words: the share of the question's
-    telling words that one sentence has, the one that has most; and of these words, the share that
-    differ.
+    """Return from 0 to 1 how plainly the text answers the question, by words: the largest share of
+    the question's telling words in one sentence, times the share of these words that differ.
 
-    The first line of several is a title: a name of it counts with every sentence. Halved each where the question names
-    nothing though the text has names, has fewer than two of the text's words, more than 25 of any, or no verb, and
-    where it begins as a statement or asks whether something is so. 1 for a
-    question or a text without Latin letters, where words do not tell.
+    The first line of several is a title: a name of it counts with every sentence. Each of these
+    faults halves it: the question names nothing though the text has names, shares fewer than two
+    words with a sentence, has more than 25 words or no verb, or begins as a statement or a yes-no
+    question. It is 1 for a question or a text without Latin letters.
     """
     if _LATIN.search(question) is None or _LATIN.search(text) is None:
         return 1.0

@@ -1,9 +1,10 @@
 """Makes question-answer pairs from passages, and lets only good ones pass (QA search paper, 4.2).
 
-Three critics rate, as in the paper. Models that are too small to rate (Qwen2.5-Coder of 0.5 and 1.5 billion parameters
-rate right pairs and wrong ones alike: docs/results/qa-search.md) try a pair instead: its question must lead back to its
-passage (Promptagator: Dai et al., 2022, arXiv 2209.11755, 3.2), which stands in for "stand alone"; and the passage to
-its answer (roundtrip consistency: Alberti et al., 2019, arXiv 1906.05416), which stands in for "groundedness".
+Three critics rate, as in the paper. Some models are too small to rate: Qwen2.5-Coder of 0.5 and 1.5
+billion parameters rate right and wrong pairs alike (docs/results/qa-search.md). They try a pair
+instead. Its question must lead back to its passage, in place of "stand alone" (Promptagator: Dai et
+al., 2022, arXiv 2209.11755, 3.2). The passage must lead to its answer, in place of "groundedness"
+(roundtrip consistency: Alberti et al., 2019, arXiv 1906.05416).
 """
 
 from typing import Any, ClassVar

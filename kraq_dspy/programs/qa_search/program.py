@@ -322,7 +322,8 @@ def make_qa_search(space: Space, program: dspy.Module, options: QASearchOptions)
 
 
 def notes(answer: dspy.Prediction) -> Iterator[Note]:
-    """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
+    """Return the matching entry with its sources, the rejected entries, and whether the question
+    was noted."""
     search, entry = answer.search, answer.entry
     if entry is not None:
         how = "word for word" if search.exact else counted(search.calls, "call")
@@ -344,7 +345,7 @@ def notes(answer: dspy.Prediction) -> Iterator[Note]:
 
 QA_SEARCH = ProgramSpec(
     "qa-search",
-    "An answer that was prepared; where there is none, another program is asked.",
+    "A prepared answer; without one, another program answers.",
     make_qa_search,
     "QASearch",
     QASearchOptions,

@@ -14,7 +14,7 @@ from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the drafter made of one subset. `passages` are positions among the retrieved hits.
+    """The drafter's answer from one subset. `passages` are positions among the retrieved hits.
 
     The log-probabilities are those of the tokens of `rationale` and `response`; empty if the scorer needs none.
     `seconds` is the time from request to answer, as measured among the other drafts in flight. `extras` are further
@@ -51,11 +51,13 @@ async def write_draft(
     wanted_by: str | None,
     further: Mapping[str, Any] | None = None,
 ) -> Draft | FailedDraft:
-    """Ask the drafter. What goes wrong with this draft alone becomes a FailedDraft; cancelling cancels the request.
+    """Ask the drafter. If only this draft fails, it becomes a FailedDraft; cancelling cancels the
+    request.
 
-    `texts` are the passages at the positions `passages`; `wanted_by` names a scorer that needs log-probabilities;
-    `further` are the values of further inputs, where the drafter's signature is the user's own.
-    Raises MissingLogprobsError, and the errors that end a run: a spent budget, a server that is down.
+    `texts` are the passages at the positions `passages`. `wanted_by` names a scorer that needs
+    log-probabilities. `further` are the values of further inputs, if the drafter has a signature of
+    the user's. Raises MissingLogprobsError, and the errors that end a run: a spent budget, a server
+    that is down.
     """
     started = perf_counter()
 

@@ -1,5 +1,6 @@
-"""Draws rows so that they are as hard as people's questions: by the words they share with their passages, by how much
-they tell of a retriever, and so that search by words and by meaning find as many."""
+"""Draws rows so that they are as hard as people's questions: by the words that they share with
+their passages, and by how well they separate retrievers. Search by words and search by meaning
+find equally many."""
 
 import math
 import random
@@ -83,18 +84,22 @@ def evened(candidates: Sequence[Candidate], weights: Sequence[float]) -> list[fl
 
 
 def draw(candidates: Sequence[Candidate], n: int, shares: Mapping[str, float], *, seed: int) -> list[TestsetRow]:
-    """Return up to `n` of the rows, in their order, each kind by its share. What a kind lacks is drawn from the others,
-    by their shares, from those that have an answer first."""
+    """Return up to `n` of the rows, in their order, each kind by its share. If a kind has too
+    few rows, the others fill in by their shares, those with an answer first."""
     chance = random.Random(seed)
     counts = quotas(n, shares)
     chosen_ids: set[str] = set()
     turns_of_others: list[tuple[bool, float, str]] = []
+
     for kind, share in shares.items():
-        ranked = _ranked([candidate for candidate in candidates if candidate.row.type == kind], chance)
-        ids = [candidate.row.id for candidate in ranked]
-        chosen_ids.update(ids[: counts[kind]])
-        for place, row_id in enumerate(ids[counts[kind] :], start=1):
-            turns_of_others.append((kind in kinds.WITHOUT_ANSWER, place / share, row_id))
+        of_kind = [candidate for candidate in candidates if candidate.row.type == kind]
+        ids = [candidate.row.id for candidate in _ranked(of_kind, chance)]
+        quota = counts[kind]
+        chosen_ids.update(ids[:quota])
+
+        has_no_answer = kind in kinds.WITHOUT_ANSWER
+        for place, row_id in enumerate(ids[quota:], start=1):
+            turns_of_others.append((has_no_answer, place / share, row_id))
 
     n_lacking = max(0, n - len(chosen_ids))
     for _, _, row_id in sorted(turns_of_others)[:n_lacking]:

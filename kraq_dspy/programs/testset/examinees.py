@@ -6,7 +6,7 @@ was then measured by them would gain or lose by the choice alone.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,12 +75,7 @@ class Postings:
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         counts_by_text = [Counter(terms) for terms in texts]
         self._size = len(counts_by_text)
-        texts_with: Counter[str] = Counter()
-        for counts in counts_by_text:
-            texts_with.update(counts.keys())
-        self._idf: dict[str, float] = {}
-        for term, n_texts in texts_with.items():
-            self._idf[term] = math.log(1 + self._size / n_texts)
+        self._idf = _inverse_frequencies(counts_by_text)
 
         rows: defaultdict[str, list[int]] = defaultdict(list)
         shares: defaultdict[str, list[float]] = defaultdict(list)
@@ -107,6 +102,16 @@ class Postings:
                 scores[rows] += (1 + math.log(number)) * self._idf[term] * shares
         top = scores.max(initial=0.0)
         return scores / top if top else scores
+
+
+def _inverse_frequencies(counts_by_text: Sequence[Mapping[str, int]]) -> dict[str, float]:
+    """Return the weight of each term: the larger, the fewer texts have it."""
+    texts_with: Counter[str] = Counter()
+    for counts in counts_by_text:
+        texts_with.update(counts.keys())
+
+    size = len(counts_by_text)
+    return {term: math.log(1 + size / n_texts) for term, n_texts in texts_with.items()}
 
 
 def three_letters(text: str) -> list[str]:

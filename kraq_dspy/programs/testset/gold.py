@@ -31,7 +31,7 @@ _TWINS_SEEN = 4
 
 @dataclass(frozen=True)
 class Pool:
-    """What the retrievers brought for a question: chunks by id, and each one's ranking."""
+    """The results of the retrievers for a question: chunks by id, and each retriever's ranking."""
 
     chunks: Mapping[str, Chunk]
     rankings: Mapping[str, Sequence[str]]

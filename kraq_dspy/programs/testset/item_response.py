@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_TOLD = 0.25
-"""What a question tells of a retriever whose chance to solve it is even."""
+"""The information of a question about a retriever that solves it with an even chance."""
 _SPREAD = 1.5
 """Standard deviation of abilities and difficulties before anything was asked, in logits."""
 _STEPS = 50

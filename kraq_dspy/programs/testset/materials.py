@@ -167,12 +167,17 @@ class Corpus:
                 alike[entity.type, community.id if community else ""].append((entity.name, chunk))
 
         materials = []
-        for pairs in alike.values():
-            for (first_name, first), (second_name, second) in zip(pairs[::2], pairs[1::2], strict=False):
-                if first.document_id != second.document_id:
-                    names = [first_name, second_name]
-                    inputs = {"first_passage": first.passage, "second_passage": second.passage, "names": names}
-                    materials.append(Material("", "", inputs, (first, second)))
+        for named_chunks in alike.values():
+            pairs = zip(named_chunks[::2], named_chunks[1::2], strict=False)
+            for (first_name, first), (second_name, second) in pairs:
+                if first.document_id == second.document_id:
+                    continue
+                inputs = {
+                    "first_passage": first.passage,
+                    "second_passage": second.passage,
+                    "names": [first_name, second_name],
+                }
+                materials.append(Material("", "", inputs, (first, second)))
         return materials
 
     def _broad(self) -> list[Material]:
@@ -180,7 +185,9 @@ class Corpus:
         for community in self.communities:
             chunks = [self.by_id[id] for id in community.chunk_ids if id in self.by_id]
             if len(chunks) in BROAD:
-                names = Counter(name for chunk in chunks for name in self.names_of.get(chunk.id, ()))
+                names: Counter[str] = Counter()
+                for chunk in chunks:
+                    names.update(self.names_of.get(chunk.id, ()))
                 about = [name for name, _ in names.most_common(MOST_NAMES)]
                 inputs = {"passages": [chunk.passage for chunk in chunks], "about": about}
                 materials.append(Material("", "", inputs, tuple(chunks)))
@@ -213,8 +220,8 @@ class Corpus:
 def _told_together(passages: Mapping[tuple[str, ...], Sequence[Chunk]], by_documents: range) -> list[Material]:
     """Materials for what so many documents name, with the passages that do.
 
-    Each passage puts forward one of the names, or pairs of names: what many passages tell of is asked about oftener
-    than what is named in passing, and a passage of many names no oftener than another.
+    Each passage proposes one of the names, or pairs of names. So a name in many passages comes up
+    more often than one in passing, and a passage of many names no more often than others.
     """
     by_few: dict[tuple[str, ...], Sequence[Chunk]] = {}
     names_by_passage: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)

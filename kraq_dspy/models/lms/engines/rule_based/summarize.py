@@ -110,7 +110,7 @@ def passages_summary(passages: list[str]) -> str:
 
 
 def shortened(text: str, words: int) -> str:
-    """The sentences that share most with the others, as many as fit, in reading order; the first one cut short where
+    """The sentences that share most with the others, as many as fit, in reading order; the first one cut short if
     none fits."""
     parts = distinct(sentences(text))
     left = words
