@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.rule_based.converse import complete_question
+from kraq_dspy.language.follow_ups import complete_question
 
 LABEL = (
     "Question: Who founded Maybach Music Group?\n"
