@@ -414,7 +414,8 @@ class Index(StoredRecords, SharedByCopies):
     def vectors_named(self, name: str) -> VectorStore:
         """A store of its own beside the two above, made when first asked for: "entities", "reports", ...
 
-        What a reader adds to one is kept for later readers if nobody else writes at that moment.
+        The index keeps what a reader adds to one for later readers, if nobody else writes at that
+        moment.
         """
         with self._opening:
             if self._closed:
