@@ -9,6 +9,7 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, SignatureLike, Step, log_failure, signature_for
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.language.follow_ups import complete_question
 from kraq_dspy.records import Turn
 from kraq_dspy.signatures import CompleteQuestion
 from kraq_dspy.state import SavableModule
@@ -57,8 +58,8 @@ class StandaloneQuestion(SavableModule):
             if _is_one_of(complete, [turn.question for turn in earlier_turns]):
                 complete = ""  # a model of half a billion parameters says an earlier question again
         except CALL_ERRORS as error:
-            log_failure(logger, "The question is asked as it stands", error)
-        return dspy.Prediction(question=complete or question, asked=question)
+            log_failure(logger, "The question is completed by rules", error)
+        return dspy.Prediction(question=complete or complete_question(question, conversation), asked=question)
 
     forward = blocking(aforward)
 

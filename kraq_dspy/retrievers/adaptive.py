@@ -94,7 +94,8 @@ class AdaptiveRetriever(Retrieving):
 
         shares = [0.0] * len(chunks)
         if visits is not None:
-            shares = [count / visits.peak for count in visits.of(list(chunks))]
+            most_visits = visits.peak
+            shares = [count / most_visits for count in visits.of(list(chunks))]
 
         share_of_visits = dict(zip(chunks, shares, strict=True))
         scores = _mixed_scores(ranking, share_of_visits, weight)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,36 +214,62 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
     corpus, and a word that all candidates share says nothing about which of them is better. Words that no passage has
     do not count for the question's length either.
     """
-    weights_of_passages = [_term_weights(passage) for passage in passages]
-    passages_with = Counter(chain.from_iterable(weights_of_passages))
-    idf_by_count = [_idf(count, len(passages)) for count in range(len(passages) + 1)]
-    idf = {word: idf_by_count[count] for word, count in passages_with.items()}
+    terms = [_terms_of(passage) for passage in passages]
+    of_question: dict[str, float] = {}
+    idf_of_word: dict[str, float] = {}
+    for word, count in Counter(_words(question)).items():
+        n_with = sum(word in each.weights for each in terms)
+        if n_with:
+            idf_of_word[word] = float(_idf(n_with, len(passages)))
+            of_question[word] = (1 + math.log(count)) * idf_of_word[word]
 
-    known_words = Counter(word for word in _words(question) if word in idf)
-    of_question = {word: (1 + math.log(count)) * idf[word] for word, count in known_words.items()}
     cosines = np.zeros(len(passages))
     length = math.hypot(*of_question.values())
     if not length:
         return cosines
 
-    for row, weights in enumerate(weights_of_passages):
-        shared = [word for word in of_question if word in weights]
-        dot = sum(of_question[word] * (weights[word] * idf[word]) for word in shared)
+    lengths = _lengths(terms).tolist()
+    for row, each in enumerate(terms):
+        shared = [word for word in of_question if word in each.weights]
+        dot = sum(of_question[word] * (each.weights[word] * idf_of_word[word]) for word in shared)
         if dot:
-            passage_length = math.hypot(*(weight * idf[word] for word, weight in weights.items()))
-            cosines[row] = dot / (length * passage_length)
+            cosines[row] = dot / (length * lengths[row])
     return cosines
 
 
-def _idf(count: int, total: int) -> float:
-    """How rare a word is that `count` of `total` passages have."""
-    return math.log(1 + (total - count + 0.5) / (count + 0.5))
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The different words of a passage: each with its weight, 1 + ln tf; their hashes; and the weights as an array."""
+
+    weights: Mapping[str, float]
+    hashes: NDArray[np.int64]
+    values: NDArray[np.float64]
 
 
 @lru_cache(maxsize=1024)
-def _term_weights(passage: str) -> Mapping[str, float]:
-    """1 + ln tf of each word. Kept, since the same passages are candidates again and again."""
-    return {word: 1 + math.log(count) for word, count in Counter(_words(passage)).items()}
+def _terms_of(passage: str) -> _Terms:
+    """Kept, since the same passages are candidates again and again."""
+    weights = {word: 1 + math.log(count) for word, count in Counter(_words(passage)).items()}
+    hashes = np.fromiter(map(hash, weights), np.int64, len(weights))
+    return _Terms(weights, hashes, np.fromiter(weights.values(), np.float64, len(weights)))
+
+
+def _lengths(terms: Sequence[_Terms]) -> NDArray[np.float64]:
+    """float64 `[n_passages]`: the length of each passage's tf-idf vector. Words are counted by their hashes of 64 bits,
+    at once for all passages."""
+    hashes = np.concatenate([each.hashes for each in terms])
+    values = np.concatenate([each.values for each in terms])
+    rows = np.repeat(np.arange(len(terms)), [len(each.weights) for each in terms])
+
+    _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    weighted = values * _idf(counts, len(terms))[place]
+    lengths: NDArray[np.float64] = np.sqrt(np.bincount(rows, weighted**2, len(terms)))
+    return lengths
+
+
+def _idf(n_with: Any, total: int) -> Any:
+    """How rare a word is that `n_with` of `total` passages have; of one word or of an array."""
+    return np.log(1 + (total - n_with + 0.5) / (n_with + 0.5))
 
 
 def _words(text: str) -> list[str]:

@@ -46,23 +46,29 @@ def test_a_first_question_asks_no_model() -> None:
 
 
 @pytest.mark.parametrize("said", ["", "   "])
-def test_a_model_that_says_nothing_leaves_the_question_as_it_was(said: str) -> None:
+def test_of_a_model_that_says_nothing_rules_complete_the_question(said: str) -> None:
     with dspy.context(lm=replying(said)):
-        assert StandaloneQuestion()("Where was he born?", SAID).question == "Where was he born?"
+        assert StandaloneQuestion()("Where was he born?", SAID).question == "Where was Rick Ross born?"
 
 
-def test_a_model_that_repeats_an_earlier_question_leaves_the_question_as_it_was() -> None:
+def test_of_a_model_that_repeats_an_earlier_question_rules_complete_the_question() -> None:
+    """As one of half a billion parameters did."""
     with dspy.context(lm=replying("who founded Maybach Music Group?")):
-        assert StandaloneQuestion()("Where was he born?", SAID).question == "Where was he born?"
+        assert StandaloneQuestion()("Where was he born?", SAID).question == "Where was Rick Ross born?"
 
 
-def test_a_model_that_fails_leaves_the_question_as_it_was_and_the_log_says_so(
+def test_what_rules_cannot_complete_stays_as_it_was() -> None:
+    with dspy.context(lm=replying("")):
+        assert StandaloneQuestion()("Wo wurde er geboren?", SAID).question == "Wo wurde er geboren?"
+
+
+def test_of_a_model_that_fails_rules_complete_the_question_and_the_log_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING), dspy.context(lm=DummyLM([{"nonsense": "x"}] * 8)):
         reply = StandaloneQuestion()("Where was he born?", SAID)
-    assert reply.question == "Where was he born?"
-    assert "asked as it stands" in caplog.text
+    assert reply.question == "Where was Rick Ross born?"
+    assert "completed by rules" in caplog.text
 
 
 def test_of_a_long_conversation_the_latest_turns_are_shown_and_long_answers_lose_their_middle() -> None:

@@ -109,11 +109,12 @@ class ReviewRequest(Query):
 
 
 class CoverageQuery(PageQuery):
-    """`untouched` are the communities that no question touches; `astray` lists the questions that are about no passage
-    instead of communities."""
+    """`untouched` are the communities that no question touches. Instead of communities, `refused` lists the questions
+    that the documents do not answer, and `far` the others that are near no passage."""
 
     untouched: bool = True
-    astray: bool = False
+    refused: bool = False
+    far: bool = False
 
 
 class OfferRequest(Query):

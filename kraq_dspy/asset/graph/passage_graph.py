@@ -163,8 +163,15 @@ class PassageGraph(SharedByCopies):
         """The weighted sum of its neighbours' values, for each vertex."""
         sums = np.zeros_like(values)
         if len(self._linked):
-            sums[self._linked] = np.add.reduceat(values[self.neighbours] * self.weights, self.bounds[self._linked])
+            neighbours, weights = self._wide
+            sums[self._linked] = np.add.reduceat(values[neighbours] * weights, self.bounds[self._linked])
         return sums
+
+    @cached_property
+    def _wide(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """`neighbours` and `weights` in the types in which numpy counts, so that it converts them once and not in each
+        of a walk's rounds. Used for small graphs alone."""
+        return self.neighbours.astype(np.int64), self.weights.astype(np.float64)
 
     @cached_property
     def _linked(self) -> NDArray[np.int64]:

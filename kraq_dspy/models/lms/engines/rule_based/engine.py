@@ -21,10 +21,10 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
-from kraq_dspy.language import templates
+from kraq_dspy.language import follow_ups, templates
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import content_words, sentences
-from kraq_dspy.models.lms.engines.rule_based import converse, extract, judge, pairs, rewrite, summarize
+from kraq_dspy.models.lms.engines.rule_based import extract, judge, pairs, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
 from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_many, over_two
 from kraq_dspy.models.lms.engines.rule_based.otherwise import in_other_words
@@ -292,7 +292,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AnswerFromPoints: lambda task, similar: answer(
         task.text("question"), [re.sub(r"^\d+: ", "", point) for point in task.texts("points")], similar
     ),
-    signatures.CompleteQuestion: lambda task, similar: converse.complete_question(
+    signatures.CompleteQuestion: lambda task, similar: follow_ups.complete_question(
         task.text("last_question"), task.texts("conversation")
     ),
     signatures.AskAboutPassages: lambda task, similar: templates.question_about_theme(task.texts("passages")),
