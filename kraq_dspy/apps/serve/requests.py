@@ -86,8 +86,8 @@ class TurnRequest(BaseModel):
 class AskRequest(Query):
     """A question, and what is to answer it; without a program, a prepared answer or the default program's.
 
-    `history` holds the conversation before it, the oldest turn first. What the documents do not answer is refused,
-    unless `answer_anyway`.
+    `history` holds the conversation before it, the oldest turn first. The server refuses questions
+    that the documents do not answer, unless `answer_anyway` is set.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
