@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from kraq_dspy.language.names import kind_of, names_in
-from kraq_dspy.language.text import sentences
+from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.language.vocabulary import KIND_OF_NOUN
 
 PERSON_PRONOUN = re.compile(r"\b(?:he|she|him|his|hers?|himself|herself)\b", re.IGNORECASE)
@@ -58,6 +58,20 @@ def complete_question(question: str, conversation: Sequence[str]) -> str:
 
     completed = OPENING.sub("", completed)
     return completed[:1].upper() + completed[1:]
+
+
+def pronoun_for_nobody(question: str) -> str:
+    """The pronoun for a person with nothing before it in the question that it could stand for; "" if there is none.
+
+    >>> pronoun_for_nobody("Where was he born?")
+    'he'
+    >>> pronoun_for_nobody("Which painter cut off his ear?")
+    ''
+    """
+    pronoun = PERSON_PRONOUN.search(question)
+    if pronoun is None or names_in(question) or content_words(question[: pronoun.start()]):
+        return ""
+    return pronoun[0]
 
 
 def _parts_of(turn: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.language.follow_ups import complete_question
+from kraq_dspy.language.follow_ups import complete_question, pronoun_for_nobody
 
 LABEL = (
     "Question: Who founded Maybach Music Group?\n"
@@ -49,3 +49,20 @@ def test_a_question_that_is_complete_or_not_understood_stays_as_it_is(question: 
 
 def test_without_anything_said_the_question_stays_as_it_is() -> None:
     assert complete_question("Where was he born?", []) == "Where was he born?"
+
+
+@pytest.mark.parametrize(
+    ("question", "pronoun"),
+    [
+        ("Where was he born?", "he"),
+        ("When did she die?", "she"),
+        ("And who was her husband?", "her"),
+        ("Which painter cut off his ear?", ""),
+        ("Where did Byron meet his wife?", ""),
+        ("What did he say to Byron?", ""),
+        ("Who wrote it?", ""),
+        ("Who are the Hershey brothers?", ""),
+    ],
+)
+def test_a_pronoun_that_stands_for_nobody_is_found(question: str, pronoun: str) -> None:
+    assert pronoun_for_nobody(question) == pronoun

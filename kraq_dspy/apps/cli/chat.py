@@ -26,6 +26,7 @@ class Chat(ChosenProgram, Reads, Refuses):
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import normalised
+        from kraq_dspy.language.follow_ups import pronoun_for_nobody
         from kraq_dspy.records import Turn
 
         with contextlib.suppress(ImportError):
@@ -49,8 +50,13 @@ class Chat(ChosenProgram, Reads, Refuses):
                     say("A new conversation.", style="dim")
                     continue
                 question, history = normalised(line), tuple(turns)
-                if line.isdecimal() and 0 < int(line) <= len(suggested):
+                is_suggested = line.isdecimal() and 0 < int(line) <= len(suggested)
+                if is_suggested:
                     question, history = suggested[int(line) - 1].text, ()
+                pronoun = pronoun_for_nobody(question)
+                if pronoun and not (history or is_suggested or self.answer_anyway):
+                    say(f'Nobody was named whom "{pronoun}" stands for: ask with the name.')
+                    continue
                 try:
                     prepared = space.prepared(question) if self.is_default and not history else None
                     answer = prepared or asked(

@@ -76,3 +76,13 @@ def test_a_server_that_is_down_fails_one_question_and_not_the_chat(index: Path) 
     done = CliRunner().invoke(app, ["chat", str(index), *down], input="Who wrote Don Juan?\nWho wrote notes?\n\n")
     assert done.exit_code == 0
     assert done.stderr.count("Error: A call to the model failed") == 2
+
+
+def test_a_pronoun_for_nobody_is_asked_about_instead_of_answered(index: Path) -> None:
+    done = chat(index, "Where was he born?", "Who wrote Don Juan?", "Who was his daughter?")
+    assert done.stdout.count('Nobody was named whom "he" stands for: ask with the name.') == 1
+    assert 'Nobody was named whom "his"' not in done.stdout
+    assert "asked as: Who was Lord Byron's daughter?" in done.stdout
+
+    anyway = CliRunner().invoke(app, ["chat", str(index), "--answer-anyway"], input="Where was he born?\n")
+    assert "Nobody was named" not in anyway.stdout
