@@ -149,7 +149,8 @@ def is_somebody(name: str, text: str) -> bool:
 
 def _full_name(last: str, text: str) -> str:
     """Return the first name of two or three words in the text that ends in this one; "" for none."""
-    for full in PERSON.findall(text):
+    names: list[str] = PERSON.findall(text)
+    for full in names:
         if full.endswith(f" {last}") and full.split()[0] not in OPENERS:
             return full
     return ""
