@@ -32,7 +32,7 @@ PLACES = {
 }
 
 
-ASSEMBLED = ("Workspace",)
+ASSEMBLED = ("Index", "Workspace")
 """Classes whose methods stand in several files, and are shown together."""
 
 

@@ -2,9 +2,10 @@
 
 Addresses and keys, models that would be loaded from the hub or a file, and functions that would be run.
 
-What users say themselves (on the command line, in a file after `--config`, as `settings` in Python) is used as it is.
-What a file names is used once they agreed to it: by making the index themselves, or by `--trust`. That is kept in their
-own configuration folder, for this file and these addresses and keys alone; new ones are asked about anew.
+What users say themselves (on the command line, in a file after `--config`, as `settings` in Python)
+is used as it is. What a file names is used once they agreed to it: by making the index themselves,
+or by `--trust`. kraq keeps that in their own configuration folder, for this file and these
+addresses and keys alone, and asks again about new ones.
 
     >>> from kraq_dspy.settings import RoleSettings, Settings
     >>> [place] = destinations(Settings(roles={"default": RoleSettings(model="openai/m", api_base="http://there/v1")}))

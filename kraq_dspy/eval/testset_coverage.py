@@ -29,11 +29,17 @@ class CoveredCommunity:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """All communities, those of the most passages first. `astray` are ids of questions that no passage is about."""
+    """All communities, those of the most passages first.
+
+    `refused` are ids of questions that the documents do not answer, as `kraq ask` tells it by the floor of the index;
+    None for an index without a floor. `far` are ids of the others that are near no passage: they touch nothing, and
+    some of them have an answer.
+    """
 
     communities: tuple[CoveredCommunity, ...]
     questions: int
-    astray: tuple[str, ...]
+    refused: tuple[str, ...] | None
+    far: tuple[str, ...]
 
     @property
     def untouched(self) -> list[CoveredCommunity]:
@@ -52,7 +58,7 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
     """Tell which communities the questions touch. No language model is asked.
 
     A question touches the communities of the documents that it names as evidence; without any, those of the three
-    nearest passages that are about it, by a cosine of `about` or more. A passage belongs to the smallest community of
+    nearest passages that are near it, by a cosine of `about` or more. A passage belongs to the smallest community of
     the broadest level that has it; passages without one count as a community for each document.
 
     Raises IndexStateError for an index without communities.
@@ -75,16 +81,17 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
 
     without_evidence = [example for example in examples if not of_document.keys() & set(example.supporting_ids)]
     passages_of = _nearest_passages(space, without_evidence, about)
+    refused = _refused(space, without_evidence)
     touched: Counter[str] = Counter()
-    astray = []
+    far = []
     for example in examples:
         if example.id in passages_of:
             places = {place_of[chunk_id] for chunk_id in passages_of[example.id]}
         else:
             places = set[str]().union(*(of_document.get(document, ()) for document in example.supporting_ids))
         touched.update(places)
-        if not places:
-            astray.append(example.id)
+        if not places and example.id not in (refused or ()):
+            far.append(example.id)
 
     titles = {summary.community_id: summary.title for summary in index.all(Summary) if summary.title}
     rows = [
@@ -92,7 +99,7 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
         for place, ids in members.items()
     ]
     rows.sort(key=lambda each: (-len(each.chunk_ids), each.community_id))
-    return Coverage(tuple(rows), len(examples), tuple(astray))
+    return Coverage(tuple(rows), len(examples), refused, tuple(far))
 
 
 def _places_of_passages(broadest: Iterable[Community], chunks: Iterable[Chunk]) -> dict[str, str]:
@@ -108,7 +115,7 @@ def _places_of_passages(broadest: Iterable[Community], chunks: Iterable[Chunk]) 
 
 
 def _nearest_passages(space: Workspace, examples: Sequence[Example], about: float) -> dict[str, list[str]]:
-    """The nearest passages of each question, by its id, as far as they are about it."""
+    """The nearest passages of each question, by its id, as far as they are near it."""
     if not examples:
         return {}
 
@@ -118,3 +125,11 @@ def _nearest_passages(space: Workspace, examples: Sequence[Example], about: floa
     for example, hits in zip(examples, nearest, strict=True):
         passages_of[example.id] = [chunk_id for chunk_id, cosine in hits if cosine >= about]
     return passages_of
+
+
+def _refused(space: Workspace, examples: Sequence[Example]) -> tuple[str, ...] | None:
+    """Ids of the questions that the documents do not answer; None where nothing tells."""
+    judged = space.answerabilities([example.question for example in examples])
+    if any(each.is_answerable is None for each in judged):
+        return None
+    return tuple(example.id for example, each in zip(examples, judged, strict=True) if not each.is_answerable)

@@ -28,7 +28,7 @@ from kraq_dspy.steps.bounded import bounded_map
 STAGE = "pairs"
 TRIES = 2
 TEACHING = {"generator": SummarizeEvidence, "drafter": ExplainResponse}
-"""What the teacher is asked, by who shall learn from it."""
+"""The teacher's step, by the model that will learn from it."""
 Written = tuple[dict[str, Any], dict[str, Any], str | None]
 """Inputs and outputs of a pair, and why it is left out, if it is."""
 

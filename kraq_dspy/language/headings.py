@@ -52,7 +52,7 @@ _MENU = re.compile(
     r"|top stories|(?:submit|cancel|post) (?:a )?(?:reply|comment))\b",
     re.IGNORECASE,
 )
-"""What stands in the menus of web pages, and tells nothing of what a text is about."""
+"""Entries in the menus of web pages, which say nothing about a text's topic."""
 _AND_ING = re.compile(r"(?<=\band )\w+ing\b")
 _ABOUT = re.compile(r"^(?:about|learning about|learn about|all about) (?=\S)", re.IGNORECASE)
 _HEADLINE = re.compile(r"[,:|?!;]| [-–—] |\b(?:is|are|was|were|has|have)\b")
@@ -76,7 +76,8 @@ _SHORTENED = frozenset(f"{verb}n{mark}t" for verb in ("ca", "wo", "is", "are", "
 
 
 UNTITLED = "Untitled"
-"""What stands in the place of a title that is nothing to ask about, so that no line of the text is taken for one."""
+"""The stand-in for a title that no question can name, so that no line of the text is taken for
+one."""
 _LETTERS_OF_A_LABEL = 2  # of a file's name that may stand for anything
 
 
@@ -111,8 +112,8 @@ def headings_by_weight(passages: Sequence[str], about: str) -> list[Heading]:
 
 
 def asked_title(title: str, document_id: str, text: str) -> str:
-    """The title of a document if it can be asked about, else `UNTITLED`: what is only the name of its file can
-    where the text says it, and it is more than a letter or two.
+    """Return the title of a document if a question can name it, otherwise `UNTITLED`. A file's name
+    serves if the text contains it, and it is longer than a letter or two.
 
     >>> asked_title("orchids", "notes/orchids.txt", "Orchids grow on trees.")
     'orchids'

@@ -108,8 +108,9 @@ def question_about(
 
 
 def asks_of_something(question: str) -> bool:
-    """Whether a template's question knows more to ask than what is said of a name, or what a short heading is about; a
-    headline of more words tells what it is about, and is asked about more truly than by a small model.
+    """Whether a template's question asks more than what the texts say about a name, or what a short
+    heading is about. A longer headline says its topic, and a template asks about it more truly than
+    a small model.
 
     >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
     (True, False)
@@ -226,8 +227,8 @@ def _english_question(
     *,
     turns_statements: bool,
 ) -> str:
-    """What a manual's page is for, else what a heading announces, else what a sentence says of a
-    name, else whether a statement is so; "" for none of these."""
+    """Ask for the purpose of a manual's page; otherwise for what a heading announces, what a
+    sentence says about a name, or whether a statement is true. Return "" if nothing fits."""
     subject = subject_of(passages) or subject
     question = asked_of_manual_page("en", passages) or _announced(headings, passages, subject)
     question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])

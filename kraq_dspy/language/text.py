@@ -51,9 +51,9 @@ _ITEM = re.compile(r"\s*(?:[-*+•]\s|\|)|.*\t")
 
 
 def sections(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Sentences with the heading or the question above them, "" if there is none. A heading is a line with the mark
-    of Markdown, or a short one that ends no sentence and stands above a longer one; so is a question in a line of its
-    own, or that text follows.
+    """Sentences with the heading or the question above them, "" if there is none. A heading is a
+    line with the mark of Markdown, or a short line that ends no sentence, above a longer one. A
+    question on its own line, or with text after it, is a heading too.
 
     >>> list(sections("1.2 Opening hours\\nThe museum opens at nine. It is closed on Mondays."))
     [('1.2 Opening hours', ['The museum opens at nine.', 'It is closed on Mondays.'])]

@@ -1,7 +1,8 @@
 """Keeps what a compile paid for: every answer on disk as it comes, counted, and given again instead of asked again.
 
-An optimizer asks in a fixed order that follows from its seed and from the answers. So one that was interrupted gets,
-the second time, the answers of the first, and goes on where it stopped, whatever it keeps in its own memory.
+An optimizer asks in a fixed order that follows from its seed and from the answers. So an
+interrupted optimizer gets the replies of the first run and resumes where it stopped, whatever it
+keeps in its own memory.
 """
 
 import hashlib

@@ -81,7 +81,8 @@ def list_cell(cell: str) -> list[Any]:
 
 
 def truth_cell(cell: str) -> Any:
-    """True or false where the cell says so, else its text, which is refused later with the name of its field.
+    """Return True or False if the cell says so, otherwise its text, which a later check rejects by
+    its field's name.
 
     >>> truth_cell("yes"), truth_cell("False"), truth_cell("perhaps")
     (True, False, 'perhaps')

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from functools import cached_property
 from typing import Any
@@ -211,6 +211,19 @@ class Answering(ProgramMaker):
         """
         self.require_scope()
         return self._judge(normalised(question))
+
+    def answerabilities(self, questions: Sequence[str]) -> list[Answerability]:
+        """Tell of many questions at once what `answerability` tells of each, in their order.
+
+        >>> from kraq_dspy import Workspace
+        >>> with Workspace.open("ada.kraq") as space:
+        ...     [each.is_answerable for each in space.answerabilities(["Where did Ada live?"])]
+        [True]
+
+        Raises ScopeError as `ask` does.
+        """
+        self.require_scope()
+        return self._judge.judge([normalised(question) for question in questions])
 
     @property
     def refuses(self) -> bool:

@@ -12,7 +12,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import KraqError
 from kraq_dspy.indexing.floor.floor import Floor, read_floor
 from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE
-from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.indexing.floor.scoring import HeldScore, PassageScorer
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.records import Hit
 
@@ -58,12 +58,20 @@ class AnswerabilityJudge:
 
     def __call__(self, question: str) -> Answerability:
         """If the index is partly unreadable, unknown values are None, and the log says so."""
+        [judged] = self.judge([question])
+        return judged
+
+    def judge(self, questions: Sequence[str]) -> list[Answerability]:
+        """Judge many questions at once, in their order, as one by one."""
         try:
-            [score] = self._scorer([question])
+            scores = self._scorer(questions)
             floor = self.floor
         except KraqError as error:
             logger.info("kraq cannot tell whether the documents answer: %s", error)
-            return Answerability(None, None, None)
+            return [Answerability(None, None, None)] * len(questions)
+        return [self._judged(question, score, floor) for question, score in zip(questions, scores, strict=True)]
+
+    def _judged(self, question: str, score: HeldScore, floor: Floor | None) -> Answerability:
         if floor is None:
             return Answerability(score.value, None, None, score.nearest)
         is_answerable = score.value >= floor.score or self._is_about_the_whole(question, floor)

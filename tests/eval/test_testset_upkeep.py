@@ -12,6 +12,7 @@ from kraq_dspy.eval import Example, Testset, TestsetPlan, coverage_of, make_test
 from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Chunk, Document, TestsetRow
 from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.refusing import REFUSAL
 from tests.conftest import WarmShell
 from tests.eval.test_testset import PAGES
 
@@ -131,6 +132,7 @@ def test_communities_that_no_question_touches_are_named(changed: Path) -> None:
     with Workspace.open(changed) as space:
         coverage = coverage_of(space, [named, unnamed, astray])
         documents = {chunk.id: chunk.document_id for chunk in space.index.all(Chunk)}
+        answers = {one.id: space.answerability(one.question).is_answerable for one in (unnamed, astray)}
 
     touched = {documents[id] for one in coverage.communities if one.questions for id in one.chunk_ids}
     untouched = {documents[id] for one in coverage.untouched for id in one.chunk_ids}
@@ -138,7 +140,8 @@ def test_communities_that_no_question_touches_are_named(changed: Path) -> None:
     assert touched & {"alban-berg", "wozzeck"}
     assert untouched
     assert not touched & untouched
-    assert coverage.astray == ("q3",)
+    assert coverage.refused == tuple(one.id for one in (unnamed, astray) if not answers[one.id])
+    assert {*coverage.far} | {*(coverage.refused or ())} == {"q3"}
     assert coverage.share == pytest.approx(len(touched) / len(documents))
 
 
@@ -189,7 +192,33 @@ def test_the_commands_update_a_file_and_cover_what_a_team_left_out(
     covered = json.loads(cover.stdout)
     assert 0 < covered["share"] < 1
     assert covered["added"] == len(Testset.load(more)) > 0
-    assert covered["about_no_passage"] == [{"id": "q2", "question": machine}]
+    assert [*(covered["refused"] or ()), *covered["near_no_passage"]] == [{"id": "q2", "question": machine}]
     assert "never touched" in shown.stdout
     assert machine in " ".join(shown.stdout.split())
-    assert "1 (no cosine of 0.5 or more; --about sets it" in " ".join(shown.stdout.split())
+    assert "0 others (no cosine of 0.5 or more; --about sets it" in " ".join(shown.stdout.split())
+
+
+def test_what_ask_refuses_is_told_apart_from_what_is_only_far(changed: Path) -> None:
+    """Both notions of "not answered" are one: coverage refuses exactly what the front doors refuse."""
+    questions = ["Who directed Ed Wood?", "Was he fond of it all?", "How do I descale a coffee machine?", "What now?"]
+    asked = [Example(f"q{place}", question, ()) for place, question in enumerate(questions)]
+    with Workspace.open(changed) as space:
+        coverage = coverage_of(space, asked, about=0.9)
+        refused = tuple(one.id for one in asked if space.ask(one.question, refuse=True).get("source") == REFUSAL)
+        one_by_one = [space.answerability(one.question) for one in asked]
+        at_once = space.answerabilities([one.question for one in asked])
+
+    assert coverage.refused == refused
+    assert "q2" in refused
+    assert coverage.far
+    assert {*coverage.far}.isdisjoint(refused)
+    assert [each.is_answerable for each in at_once] == [each.is_answerable for each in one_by_one]
+
+
+def test_an_index_without_a_floor_does_not_tell_what_is_refused(changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraq_dspy.workspace.refusing.read_floor", lambda index: None)
+    with Workspace.open(changed) as space:
+        coverage = coverage_of(space, [Example("q1", "How do I descale a coffee machine?", ())])
+
+    assert coverage.refused is None
+    assert coverage.far == ("q1",)

@@ -9,7 +9,7 @@ from kraq_dspy.eval.evaluation import Evaluation, evaluate
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
 from kraq_dspy.indexing.view.making import rule_based_models
-from kraq_dspy.programs.testset.kinds import BRIDGE, COMPARISON, FACT
+from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
 from kraq_dspy.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 RETRIEVERS = ("dense", "hybrid", "adaptive")
 """The cheapest first. A search by words alone is left out, since an exam copies words."""
 N_QUESTIONS, K = 40, 5
-KINDS = {FACT: 0.5, BRIDGE: 0.4, COMPARISON: 0.1}
+KINDS = {kind: share for kind, share in SHARES.items() if kind not in WITHOUT_ANSWER}
+"""Those that something answers, by their shares in any test set."""
 METRIC = f"recall@{K}"
 
 

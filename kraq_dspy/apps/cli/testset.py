@@ -157,7 +157,7 @@ class CoverTestset(Reads, Calls, Limits):
     index_dir: IndexDir
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Your own questions: csv, jsonl or parquet.")]
     question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
-    about: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of a passage that is about a question.")] = (
+    about: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of a passage that is near a question.")] = (
         ABOUT
     )
     out: Annotated[
@@ -189,12 +189,13 @@ class CoverTestset(Reads, Calls, Limits):
                 "share": coverage.share,
                 "coverage": coverage,
                 "untouched": coverage.untouched,
-                "about_no_passage": _questions_of(coverage.astray, examples),
+                "refused": None if coverage.refused is None else _questions_of(coverage.refused, examples),
+                "near_no_passage": _questions_of(coverage.far, examples),
                 "added": len(made) if made is not None else 0,
             }
             print_json(shown)
             return
-        _show_coverage(coverage, _questions_of(coverage.astray, examples), about=self.about)
+        _show_coverage(coverage, examples, about=self.about)
         if made is not None and self.out is not None:
             show_testset(made, self.out, asked_for=self.n)
         elif only:
@@ -203,8 +204,9 @@ class CoverTestset(Reads, Calls, Limits):
             say(f"Questions about them: {more}")
 
 
-_SHOWN, _SHOWN_ASTRAY = 15, 5
-"""Number of communities, and of questions about no passage, that the terminal shows."""
+_SHOWN, _SHOWN_QUESTIONS = 15, 5
+"""Communities, and questions of a kind, of which the terminal tells."""
+_REFUSED, _FAR = "not answered by the documents", "near no passage"
 
 
 def _questions_of(ids: Sequence[str], examples: Sequence["Example"]) -> list[dict[str, str]]:
@@ -212,11 +214,15 @@ def _questions_of(ids: Sequence[str], examples: Sequence["Example"]) -> list[dic
     return [{"id": id, "question": questions[id]} for id in ids]
 
 
-def _show_coverage(coverage: "Coverage", astray: Sequence[Mapping[str, str]], *, about: float) -> None:
+def _show_coverage(coverage: "Coverage", examples: Sequence["Example"], *, about: float) -> None:
     untouched = coverage.untouched
+    refused = coverage.refused
     rows = {
         "questions": f"{coverage.questions:,}",
-        "about no passage": f"{len(astray):,} (no cosine of {about:g} or more; --about sets it)",
+        _REFUSED: "unknown: kraq upgrade measures it"
+        if refused is None
+        else f"{len(refused):,}; kraq ask refuses them",
+        _FAR: f"{len(coverage.far):,} others (no cosine of {about:g} or more; --about sets it)",
         "communities": f"{len(coverage.communities):,}, of which {len(untouched):,} are never touched",
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
     }
@@ -231,18 +237,27 @@ def _show_coverage(coverage: "Coverage", astray: Sequence[Mapping[str, str]], *,
         if len(untouched) > _SHOWN:
             say(f"Shown are the {_SHOWN} largest of {len(untouched):,}; --json lists all.")
 
-    if astray:
-        output.print(
-            grid("about no passage", ["question"], [[short(each["question"], 70)] for each in astray[:_SHOWN_ASTRAY]])
+    _show_questions(_REFUSED, _questions_of(refused or (), examples))
+    _show_questions(_FAR, _questions_of(coverage.far, examples))
+    if coverage.far:
+        note(
+            " touch no community, and some of them have an answer in the documents.", label="Questions near no passage"
         )
-        if len(astray) > _SHOWN_ASTRAY:
-            say(f"Shown are the first {_SHOWN_ASTRAY} of {len(astray):,}; --json lists all.")
-    if len(astray) > coverage.questions / 2:
+    if len(coverage.far) > coverage.questions / 2:
         lower = max(0.0, round(about - 0.1, 2))
         note(
-            f" of your questions are about no passage; --about {lower:g} takes passages that are less near.",
+            f" of your questions are near no passage; --about {lower:g} counts passages that are less near.",
             label="Most",
         )
+
+
+def _show_questions(heading: str, questions: Sequence[Mapping[str, str]]) -> None:
+    if not questions:
+        return
+    cells = [[short(each["question"], 70)] for each in questions[:_SHOWN_QUESTIONS]]
+    output.print(grid(heading, ["question"], cells))
+    if len(questions) > _SHOWN_QUESTIONS:
+        say(f"Shown are the first {_SHOWN_QUESTIONS} of {len(questions):,}; --json lists all.")
 
 
 def shares_in(words: str) -> Mapping[str, float]:

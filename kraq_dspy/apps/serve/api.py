@@ -104,8 +104,9 @@ class Api:
         return self._atlas(query).document(id)
 
     async def search(self, request: Request, query: requests.SearchQuery) -> Json:
-        """Questions, entities and passages, as one types. What takes more than looking words up takes a place among the
-        questions that are answered; what asks a model has to be posted, so that no link and no picture can ask it."""
+        """Questions, entities and passages, as one types. A search that does more than look
+        words up counts as one of the concurrent questions. A search that calls a model needs
+        POST, so that no link and no picture can start it."""
         kinds = tuple(kind.strip() for kind in query.kinds.split(",") if kind.strip())
         if unknown := [kind for kind in kinds if kind not in requests.KINDS]:
             raise RequestError(

@@ -46,8 +46,9 @@ def make_app(
 ) -> ASGIApp:
     """The ASGI application of these indexes.
 
-    A caller who may ask some of them meets an application that has these alone, so no address can show another one; and
-    of an index whose documents have labels, one that has what the caller may read.
+    A caller who may ask only some indexes gets an application with these alone, so that no address
+    can show another one. For an index with labels, it has only the documents that the caller may
+    read.
     """
     slots = AnswerSlots(settings.at_once, settings.waiting)
     metrics = Metrics(lambda: slots.in_use, lambda: slots.waiting)

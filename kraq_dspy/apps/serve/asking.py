@@ -69,8 +69,9 @@ class AnswerSlots:
 class ProgramCall:
     """A question to a program of an index; `choice` says which program with which options.
 
-    `record` notes what became of it. `history` is what was said before it. An answer of the catalogue goes before the
-    program's if it `may_be_prepared`. What the documents do not answer is refused if `refuse` says so.
+    `record` notes what became of it. `history` is what was said before it. An answer of the
+    catalogue goes before the program's if it `may_be_prepared`. With `refuse`, it refuses questions
+    that the documents do not answer.
     """
 
     served: ServedIndex

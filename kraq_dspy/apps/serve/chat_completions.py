@@ -60,8 +60,9 @@ class StreamOptions(BaseModel):
 class ChatRequest(BaseModel):
     """What is read of a request for a completion.
 
-    How a model writes (temperature, max_tokens, tools and others) is the index's own matter and is passed over. What
-    the documents do not answer is refused, unless `answer_anyway`, a field of our own, says otherwise.
+    How a model writes (temperature, max_tokens, tools and others) is the index's own matter and is
+    passed over. The server refuses questions that the documents do not answer, unless `answer_anyway`, our
+    own field, is set.
     """
 
     model_config = ConfigDict(extra="ignore")

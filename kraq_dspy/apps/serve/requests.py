@@ -86,8 +86,8 @@ class TurnRequest(BaseModel):
 class AskRequest(Query):
     """A question, and what is to answer it; without a program, a prepared answer or the default program's.
 
-    `history` holds the conversation before it, the oldest turn first. What the documents do not answer is refused,
-    unless `answer_anyway`.
+    `history` holds the conversation before it, the oldest turn first. The server refuses questions
+    that the documents do not answer, unless `answer_anyway` is set.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
@@ -109,11 +109,12 @@ class ReviewRequest(Query):
 
 
 class CoverageQuery(PageQuery):
-    """`untouched` are the communities that no question touches; `astray` lists the questions that are about no passage
-    instead of communities."""
+    """`untouched` are the communities that no question touches. Instead of communities, `refused` lists the questions
+    that the documents do not answer, and `far` the others that are near no passage."""
 
     untouched: bool = True
-    astray: bool = False
+    refused: bool = False
+    far: bool = False
 
 
 class OfferRequest(Query):

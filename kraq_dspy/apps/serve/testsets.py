@@ -41,16 +41,16 @@ class TestsetApi:
 
     def coverage(self, query: requests.CoverageQuery) -> Json:
         """How many of a team's own questions touch each community, those of the most passages first; or the questions
-        that are about no passage."""
+        that the documents do not answer, or those that are near no passage."""
         served = self.api.index_of(query)
         desk = _desk(served)
         if not desk.questions:
             raise RequestError(404, "no_questions", "No questions were given: kraq explore DIR --questions FILE")
 
         coverage = _coverage(served, desk)
-        if query.astray:
-            astray = set(coverage.astray)
-            page = page_of([each for each in desk.questions if each.id in astray], query)
+        if query.refused or query.far:
+            listed = set((coverage.refused or ()) if query.refused else coverage.far)
+            page = page_of([each for each in desk.questions if each.id in listed], query)
             items = [{"id": each.id, "question": each.question} for each in page["items"]]
         else:
             page = page_of(coverage.untouched if query.untouched else coverage.communities, query)
@@ -58,7 +58,8 @@ class TestsetApi:
 
         return {
             "questions": coverage.questions,
-            "astray": len(coverage.astray),
+            "refused": None if coverage.refused is None else len(coverage.refused),
+            "far": len(coverage.far),
             "share": coverage.share,
             "communities": len(coverage.communities),
             "untouched": len(coverage.untouched),

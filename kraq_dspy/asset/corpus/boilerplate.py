@@ -1,8 +1,8 @@
 """Leaves out of web pages what is no part of their text: menus, lists of links, cookie notices, where links lead.
 
-A line that consists of links is told by its letters, a notice by its words, and what stands beside them, such as the
-names of menus, by its being short or by standing in other pages too. Text that is no page of links keeps every line but
-the buttons of notices.
+It recognizes a line of links by its letters and a notice by its words. It recognizes lines near
+them, such as the names of menus, because they are short or occur in other pages too. Text that is
+no page of links keeps every line but the buttons of notices.
 """
 
 import dataclasses

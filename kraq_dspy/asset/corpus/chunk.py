@@ -28,8 +28,8 @@ def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
     Every other character is in at least one chunk. Only a chunk of a single character may be over the limit, where
     that character alone has more tokens.
 
-    A chunk's id depends on the document's id and the chunk's own text, so text that an edit elsewhere in the document
-    leaves as it was keeps its id; equal chunks of one document are numbered.
+    A chunk's id depends on the document's id and the chunk's own text, so a chunk keeps its id
+    after an edit elsewhere in the document. Equal chunks of a document are numbered.
     """
     spans: list[tuple[int, int]] = []
     for start, end in _spans(document.text, settings):

@@ -1,4 +1,5 @@
-"""Loads documents from files. What cannot be used becomes a `Failure` that says why; the rest goes on."""
+"""Loads documents from files. An unusable file or row becomes a `Failure` with the reason;
+loading continues with the rest."""
 
 import dataclasses
 import hashlib
@@ -39,11 +40,12 @@ def load_documents(
 ) -> Iterator[Document | Failure]:
     """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
 
-    Files whose rows are documents (jsonl, jsonl.gz, ndjson, json, csv, tsv, parquet) have a text column and, if they
-    like, an id, a title, and labels of who may read them (`acl_column`); every other column becomes metadata. Of the
-    others (txt, md, html, pdf) each file is a document. A document without an id column is called by its file's
-    relative path, a row by path#content, where content is the hash of its title and text: it keeps its name when
-    others come before it. A row without a title has none. Text, titles and names are `normalised`.
+    Files with a document in each row (jsonl, jsonl.gz, ndjson, json, csv, tsv, parquet) have a text
+    column. They may have an id, a title, and labels of who may read them (`acl_column`); every
+    other column becomes metadata. Of the others (txt, md, html, pdf) each file is a document.
+    Without an id column, a document's id is its file's relative path, and a row's is path#content,
+    with the hash of its title and text. So a row keeps its id if others come before it. A row
+    without a title has none. Text, titles and names are `normalised`.
 
     `encoding` is that of files which are not UTF-8 and have no byte-order mark. `max_bytes` limits a file that is one
     document, a line of jsonl, and a text; `max_unpacked` how many times its size a compressed file may hold. Of

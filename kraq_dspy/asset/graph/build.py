@@ -33,8 +33,8 @@ _GROUPS = 10_000  # of rows, made lists of at once
 class Graph:
     """The graph of a corpus. Entities and relationships are sorted by id, claims in reading order.
 
-    `descriptions` holds, by the id of an entity or a relationship that was described in more than one way, the distinct
-    descriptions that were joined into its description, in reading order; a model may write a better one from them
+    `descriptions` has entities and relationships with several descriptions, by id: the distinct
+    ones that kraq joined, in reading order. A model may write a better one from them
     (`apply_descriptions`).
     """
 

@@ -1,11 +1,12 @@
 """Proposes which names of the extractions mean one thing (KRAQ paper, section 2; thesis, chapter 3).
 
-Names with one normalised string are one. Beyond that, a wrong merge costs more than a missed one: it puts two things
-into one node, and no later step can take them apart. Similarity alone is no proof ("Prussian", "Russian"; "Las Vegas",
-"Last Vegas"). So two names merge unasked only if what differs does not tell things apart: `names.skeletons`
-(accents, spaces, hyphens), and acronyms that a text introduces ("Universidad de Buenos Aires (UBA)") or that mean one
-thing everywhere ("NYC"). Other acronyms are doubtful: only a model merges them. Names that are similar and no more are
-candidates on request (`graph/similar_names.py`).
+Names with one normalised string are one. Beyond that, a wrong merge costs more than a missed one:
+it puts two things into one node, and no later step can take them apart. Similarity alone is no
+proof ("Prussian", "Russian"; "Las Vegas", "Last Vegas"). So kraq merges two names without a model
+only if their difference separates no things: accents, spaces and hyphens (`names.skeletons`), and
+acronyms that a text introduces ("Universidad de Buenos Aires (UBA)") or that mean one thing
+everywhere ("NYC"). Other acronyms are doubtful: only a model merges them. Names that are similar
+and no more are candidates on request (`graph/similar_names.py`).
 """
 
 import itertools
@@ -176,8 +177,9 @@ def _acronyms(
 def _addressed(keys: Sequence[str], groups: Mapping[str, NameGroup]) -> Iterator[MergeCandidate]:
     """A form of address with a last name, and the one person whose whole name ends in it.
 
-    It is never certain: of 32 last names of news that one whole name of the corpus fits, ten are somebody or something
-    else. Where the corpus has several of the name, or both a Mr. and a Mrs., none is proposed.
+    It is never certain: of 32 last names of news that one whole name of the corpus fits, ten are
+    somebody or something else. If the corpus has several people of the name, or both a Mr. and a
+    Mrs., it proposes none.
     """
     addressed: dict[str, list[str]] = defaultdict(list)
     for key in keys:

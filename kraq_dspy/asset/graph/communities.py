@@ -42,13 +42,14 @@ def find_communities(
 ) -> list[Community]:
     """The hierarchy, by level, then size (largest first), then id.
 
-    The weight between two entities is the sum of their relationships' weights in both directions. The same input gives
-    the same result in every process, whatever its order. An entity without relationships is a community of one. A
-    community keeps its id as long as it has the same entities. With a `former` hierarchy, its entities stay where they
-    were and new ones join the community that they are linked to most, so that a small change leaves most communities as
-    they were; only what outgrows `max_size` is split anew. `document_of` has the document ids by chunk ids, in reading
-    order (chunks that it lacks come last, by id); without it chunk ids are sorted, and nothing is put together by
-    document.
+    The weight between two entities is the sum of their relationships' weights in both directions.
+    The same input gives the same result in every process, whatever its order. An entity without
+    relationships is a community of one. A community keeps its id as long as it has the same
+    entities. With a `former` hierarchy, its entities keep their places, and new ones join the
+    community that they have most links to, so that a small change leaves most communities as they
+    were. Only communities that outgrow `max_size` are split again. `document_of` has the document
+    ids by chunk ids, in reading order (chunks that it lacks come last, by id); without it chunk ids
+    are sorted, and nothing is put together by document.
 
     Raises ValueError for a relationship whose end is not among `entities` or whose weight is not a positive number.
     """

@@ -1,9 +1,10 @@
 """Chooses what a model is shown of a community: its elements by degree centrality, within a token limit.
 
-KRAQ paper, section 2 and thesis, chapter 3: entities and relationships come highest degree first until the model's
-input limit; where the elements of a larger community do not fit, its largest sub-communities are replaced by their own
-summaries, bottom-up. We differ in one thing: a description most of whose words were already shown in the same order is
-left out, since extractors repeat a sentence for each element that it names.
+KRAQ paper, section 2 and thesis, chapter 3: entities and relationships come highest degree first,
+up to the model's input limit. If the elements of a larger community do not fit, the summaries of
+its largest sub-communities replace them, bottom-up. We differ in one thing: a description most of
+whose words were already shown in the same order is left out, since extractors repeat a sentence for
+each element that it names.
 """
 
 import re

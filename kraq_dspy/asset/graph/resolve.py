@@ -16,8 +16,9 @@ from kraq_dspy.records import Merge, content_id
 class Resolution:
     """Which names are one entity.
 
-    `canonical_keys` maps a normalised name to the key of the name that was kept, if that is another one; `names`
-    maps the keys of things with several spellings to these, the kept one first, the others by frequency.
+    `canonical_keys` maps a normalised name to the key of the name that kraq kept, if they differ.
+    `names` maps the keys of things with several spellings to these, the kept one first, the others
+    by frequency.
     """
 
     canonical_keys: Mapping[str, str] = field(default_factory=dict)

@@ -200,9 +200,10 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         return self.get(number)
 
     def add_all(self, entries: Iterable[NewEntry], *, by: str, replace: bool = False) -> AddReport:
-        """All in one transaction. A question that is there: without an answer it gets this one; with the same answer it
-        is approved if this one is, and gets other sources if this one has some; with another one it is a conflict,
-        reported and left. With `replace` it becomes what this one is."""
+        """All in one transaction. If the question exists without an answer, it gets this one. If
+        it has the same answer, it becomes approved if this one is, and takes over its sources.
+        If it has another answer, the result reports a conflict and the entry stays. With
+        `replace` it becomes what this one is."""
         outcomes: dict[str, list[int]] = {"added": [], "answered": [], "replaced": [], "unchanged": []}
         conflicts: list[Conflict] = []
 

@@ -97,8 +97,8 @@ class Database:
     def stand_alone(self, *, erase: bool = False) -> None:
         """Bring the log into the file, for others to read it without one. Nothing may be written meanwhile.
 
-        With `erase`, the file is written anew: pages that rows were moved out of may still hold them, also after the
-        rows were overwritten where they came to lie.
+        `erase` rewrites the file, since pages may still hold rows that SQLite has moved elsewhere,
+        even after it overwrote the rows there.
         """
         with self._write_lock, translated_errors(self.path):
             assert self._writer is not None

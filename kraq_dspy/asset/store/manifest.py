@@ -25,13 +25,13 @@ MANIFEST = "manifest.json"
 class Manifest:
     """`complete` is False until a build has done every stage. `models` says which model served each role.
 
-    Times are ISO 8601, UTC. `origin` is where the documents came
-    from: {"kind": "corpus" or "graphrag", "path": ...}, or {"kind": "documents"} for those given in Python
-    and for an index that documents were added to or removed from; "labels": "function" says that a function gave the
-    labels of documents, which only a caller in Python can give again. `schemas` says by model what its replies told:
-    whether it was asked under JSON schemas, and why. `state` names the folder of the last complete state
-    (`store/states.py`); empty while there is none. `has_labels` says that documents declare who may read them: then
-    nothing is answered without a scope, for ever.
+    Times are ISO 8601, UTC. `origin` says where the documents came from: {"kind": "corpus" or
+    "graphrag", "path": ...}. It is {"kind": "documents"} for documents from Python, and after
+    additions or removals. "labels": "function" says that a function gave the labels, which only a
+    caller in Python can give again. `schemas` says by model what its replies told: whether it was
+    asked under JSON schemas, and why. `state` names the folder of the last complete state
+    (`store/states.py`); empty while there is none. `has_labels` says that documents declare who may
+    read them: then nothing is answered without a scope, for ever.
     """
 
     schema_version: int

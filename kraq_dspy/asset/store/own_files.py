@@ -44,8 +44,8 @@ _compared: dict[Path, tuple[Any, ...]] = {}
 
 
 def require_own(root: Path) -> None:
-    """Raises IndexStateError when the index `root` holds a link, a pipe or a device: what an index holds is read and
-    written as its own, and a link may lead to any file of whoever opens it."""
+    """Raise IndexStateError if the index `root` holds a link, a pipe or a device: kraq reads and
+    writes everything in an index, and a link may lead to any file of the person who opens it."""
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in _foreign(root):
             raise IndexStateError(_FOREIGN.format(str(path)))

@@ -120,8 +120,8 @@ def begin_empty(root: Path) -> Path:
 def begin_draft(root: Path, *, mend: bool = False) -> Lease:
     """Make the draft that a writer works on, or find the one to go on with.
 
-    For the process that holds the lock. With `mend`, damaged files that can be made again are left out, and a database
-    whose records alone are damaged is taken.
+    For the process that holds the lock. `mend` skips damaged files that can be made again, and
+    accepts a database with damaged records.
 
     Raises IndexStateError for a state that is damaged, and when the disk is full: then nothing was changed.
     """

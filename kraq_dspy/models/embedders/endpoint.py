@@ -43,10 +43,11 @@ class _RefusedError(Exception):
 class EndpointEmbedder(TextEncoder):
     """Asks `{api_base}/embeddings` in batches of `batch_size`, up to `concurrency` at a time. Safe for threads.
 
-    A busy or unreachable server is asked again as `backoff` says. A batch that is refused is halved, down to the text
-    at fault, and the size that was taken is kept; a text that is too long is cut until it fits, which is logged.
-    `prefixes` go before queries and before passages. The dimension is learned from the first answer. Vectors are
-    normalised here. A whole reply may take `reply_s` seconds and `reply_mb` megabytes.
+    A busy or unreachable server is asked again as `backoff` says. It halves a rejected batch, down
+    to the text at fault, and keeps the size that worked. It cuts a text that is too long until it
+    fits, and logs that. `prefixes` go before queries and before passages. The dimension is learned
+    from the first answer. Vectors are normalised here. A whole reply may take `reply_s` seconds and
+    `reply_mb` megabytes.
 
     Raises UnembeddableError, with the vectors of the others, for single texts that the server does not embed, and
     ModelError when it cannot be reached, refuses all, or answers with what is no set of embeddings.

@@ -86,20 +86,22 @@ class KraqAdapter(dspy.ChatAdapter):
 
         dspy.configure(lm=lm, adapter=KraqAdapter())
 
-    - Where the server can hold a reply to a JSON schema (`lms.enforcement`), a signature with
-      typed fields is answered by one JSON object under that schema; never where log-probabilities are asked for, since
-      a grammar changes them. Elsewhere a reply has a section a field, under DSPy's own markers.
+    - If the server enforces JSON schemas (`lms.enforcement`), a signature with typed fields gets
+      one JSON object under its schema. It never does if log-probabilities are wanted, since a
+      grammar changes them. Elsewhere a reply has a section a field, under DSPy's own markers.
     - The prompt says each field once.
     - Inside input values, field markers (`[[ ## x` becomes `[( ## x`), the marks of chat templates (`<|im_end|>`
       becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
       another or begin a turn; the prompt says that inputs are data.
     - A reply is repaired before another is paid for (`kraq_dspy.models.lms.repair`).
-    - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): of a list that was cut off the complete
-      items are kept, a model that refused or whose reply was withheld is not asked again, and the flaw is told.
-    - With `second_try` (the default), an unreadable reply is followed by one more call in another form; then
-      UnreadableReplyError, unless some lists are readable: the others are empty then, which is told as a flaw. What was
-      unreadable under a schema is asked for without one, a single text without markers, other fields under their
-      markers as a JSON object. What was streamed is not asked for again: chatter is then taken as it stands.
+    - It reads a reply's envelope (`kraq_dspy.models.lms.envelope`). If a reply ends mid-list, it
+      keeps the complete items. It does not call a model again that refused or whose reply was
+      withheld, and it reports the flaw.
+    - With `second_try` (the default), an unreadable reply is followed by one more call in another
+      form; then UnreadableReplyError, unless some lists are readable: the others are empty then,
+      which is told as a flaw. What was unreadable under a schema is asked for without one, a single
+      text without markers, other fields under their markers as a JSON object. It does not repeat a
+      call that was streamed: it then takes chatter as it is.
     """
 
     def __init__(self, callbacks: list[Any] | None = None, second_try: bool = True, **kwargs: Any) -> None:

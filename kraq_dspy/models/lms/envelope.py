@@ -1,8 +1,8 @@
 """Hears what the envelope of a reply says: that it was cut off, withheld or refused, or holds no answer at all.
 
-DSPy hands on the text of a reply and not why it ended. So the engine tells it here, and whoever listens hears it, as
-DSPy's own adapters hear by `adapter_fallback_scope` whether anything was streamed: there is no argument on the way
-from an engine up to an adapter, or to whoever asked a whole program.
+DSPy hands on the text of a reply and not why it ended. So the engine reports it here, and the
+adapter or the caller of a program listens, since no argument leads from an engine up to them.
+DSPy's own adapters learn by `adapter_fallback_scope` in the same way whether anything was streamed.
 """
 
 import dataclasses

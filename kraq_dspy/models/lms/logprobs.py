@@ -1,8 +1,8 @@
 """Assigns the log-probabilities of a prediction's tokens to the output fields they belong to.
 
-A model's answer is one stream of tokens with field markers in it. Scores of Speculative RAG need the log-probabilities
-of one field's value, so the bytes of the tokens are put together again, the fields are found the way DSPy's adapters
-find them, and a token belongs to a field when it shares a byte with its value.
+A model's answer is one stream of tokens with field markers in it. Scores of Speculative RAG need
+the log-probabilities of one field's value. So it joins the bytes of the tokens and finds the fields
+as DSPy's adapters do. A token belongs to a field if it shares a byte with its value.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""Counts what language models are asked, by stage and model, and stops a run before it becomes too much; names the item
-at work, whose journal keeps its answers so that no call is paid twice.
+"""Counts calls and tokens by stage and model, and stops a run at its limits. It names the item at
+work, whose journal keeps the replies, so that you pay for no call twice.
 
 A stage sets the item before it runs a program on it; every engine below looks here. An answer is written down as it
 arrives, so an item that was interrupted between two calls starts with the first answer in hand.
@@ -94,9 +94,10 @@ FREE = Price(0.0, 0.0)
 class Meter(SharedByCopies):
     """Counts answered calls and their tokens; replayed answers are counted apart. Safe for threads.
 
-    A call is refused when, together with the calls in flight, it would exceed the limit on calls, or is expected to
-    exceed the limit on tokens or cost: it is expected to need its prompt's estimate and as many completion tokens as
-    the calls before needed on average. So tokens and cost are exceeded by no more than that estimate is wrong.
+    The meter refuses a call that, together with the calls in flight, would exceed the limit on
+    calls, or probably the limit on tokens or cost. It expects the estimate of the prompt and the
+    mean completion tokens of earlier calls. So tokens and cost are exceeded by no more than that
+    estimate is wrong.
 
     >>> meter = Meter(Limits(max_calls=1))
     >>> with meter.call("extract", "embedded", prompt_tokens=200) as call:
@@ -197,7 +198,10 @@ class Meter(SharedByCopies):
 
 
 def _stopped(used: str, limit: str) -> str:
-    return f"Stopped after {used}: the next call would exceed {limit}. What was paid for is kept; raise it to go on."
+    return (
+        f"Stopped after {used}: the next call would exceed {limit}. kraq keeps what you paid for; "
+        "raise the limit to resume."
+    )
 
 
 class Journal(Protocol):

@@ -32,7 +32,7 @@ Route = tuple[str, Any]
 
 
 def route_of(settings: RoleSettings) -> Route:
-    """To the server of a role, or to all of them. Raises ModelError as `route` does."""
+    """Connection to the server of a role, or to several. Raises ModelError as `route` does."""
     if len(settings.addresses) < 2:
         return route(settings)
     ways = [route(dataclasses.replace(settings, api_base=address)) for address in settings.addresses]

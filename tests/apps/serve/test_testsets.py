@@ -138,15 +138,17 @@ def test_coverage_names_what_no_question_touches_and_rows_about_it_are_added(edi
     assert editor.post("/api/coverage/rows", json={"community_id": "never"}).status_code == 404
 
 
-def test_questions_that_no_passage_is_about_are_listed(path: Path) -> None:
+def test_questions_that_the_documents_do_not_answer_are_listed(path: Path) -> None:
     machine = Example("q2", "How do I descale a coffee machine?", ())
     desk = TestsetDesk([Example("q1", ANSWERED[0], ()), machine])
 
     with contextmanager(client_over)(path, desk, edit=False) as client:
-        listed = client.get("/api/coverage?astray=true").json()
+        listed = client.get("/api/coverage?far=true").json()
+        refused = client.get("/api/coverage?refused=true").json()
 
-    assert (listed["astray"], listed["total"]) == (1, 1)
-    assert listed["items"] == [{"id": "q2", "question": machine.question}]
+    assert (listed["far"], listed["total"]) == (0, 0)
+    assert (refused["refused"], refused["total"]) == (1, 1)
+    assert refused["items"] == [{"id": "q2", "question": machine.question}]
 
 
 def test_a_file_that_is_no_test_set_is_said_before_anything_is_served(path: Path, tmp_path: Path) -> None:

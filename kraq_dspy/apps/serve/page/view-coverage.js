@@ -5,27 +5,29 @@ import { growing } from "./parts.js";
 import { source } from "./source.js";
 
 const PAGE = 40;
-const TABS = [["", "Never touched"], ["all", "All communities"], ["astray", "Questions about no passage"]];
+const TABS = [["", "Never touched"], ["all", "All communities"], ["refused", "Questions not answered"], ["far", "Near no passage"]];
+
+const QUESTIONS = new Set(["refused", "far"]);
 
 export async function viewCoverage({ query, status }) {
   const shown = query.get("show") || "";
-  const load = (offset) => source.get("coverage", { untouched: shown !== "all", astray: shown === "astray", offset, limit: PAGE });
-  const row = (each) => (shown === "astray" ? astray(each, status.can_ask) : community(each, first.may_add));
+  const load = (offset) => source.get("coverage", { untouched: shown !== "all", refused: shown === "refused", far: shown === "far", offset, limit: PAGE });
+  const row = (each) => (QUESTIONS.has(shown) ? asked(each, status.can_ask) : community(each, first.may_add));
   const first = await load(0);
   const touched = first.communities - first.untouched;
   return {
     title: "Coverage",
     node: h("div", { class: "page narrow" },
       h("h1", {}, first.untouched ? `${count(first.untouched, "community", "communities")} that your questions never touch` : "Your questions touch every community"),
-      h("p", { class: "lead" }, `${count(first.questions, "question")} of yours touch ${touched} of ${count(first.communities, "community", "communities")}, which have ${percent(first.share)} of the passages. ${first.astray ? `${count(first.astray, "question")} ${first.astray === 1 ? "is" : "are"} about no passage.` : ""}`),
+      h("p", { class: "lead" }, `${count(first.questions, "question")} of yours touch ${touched} of ${count(first.communities, "community", "communities")}, which have ${percent(first.share)} of the passages. ${first.refused ? `The documents do not answer ${count(first.refused, "question")}.` : ""} ${first.far ? `${first.far} more ${first.far === 1 ? "is" : "are"} near no passage and may have an answer all the same.` : ""}`),
       h("div", { class: "coverage", role: "img", "aria-label": `${percent(first.share)} of the passages are touched` }, h("span", { style: { width: `${100 * first.share}%` } })),
       h("p", { class: "tabs" }, TABS.map(([value, name]) => h("a", { href: value ? `#coverage?show=${value}` : "#coverage", "aria-current": value === shown ? "true" : null }, name))),
       first.total ? growing(first, load, row, "ul", "plain covered") : h("p", { class: "dim" }, "Nothing here.")),
   };
 }
 
-// A question that no passage is about, to be asked all the same.
-function astray(each, canAsk) {
+// A question that is not answered, or near no passage, to be asked all the same.
+function asked(each, canAsk) {
   const text = canAsk ? h("a", { class: "question", href: link("ask", "", { q: each.question }), "data-stop": true }, each.question) : h("span", { class: "question" }, each.question);
   return h("li", {}, h("div", { class: "branch" }, text));
 }

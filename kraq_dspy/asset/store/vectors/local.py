@@ -187,7 +187,8 @@ class LocalVectorStore:
         self._searchable()
 
     def close(self) -> None:
-        """May be called twice. What was not sealed is kept, and there when the store is opened again."""
+        """May be called twice. The store keeps unsealed points, and has them when it is opened
+        again."""
         with self._lock:
             self._closed = True
             if self._fresh is not None:

@@ -3,9 +3,9 @@
     [roles.default]
     model = "gguf/models/qwen2.5-coder-1.5b.gguf"
 
-The wheel brings llama.cpp's own server, which runs in threads of this process and is spoken to over the loopback
-interface, with a key that only this process knows: it batches the requests that are under way, keeps the beginnings of
-prompts, enforces JSON schemas, and drops a request when its caller goes away.
+The wheel contains llama.cpp's own server. It runs in threads of this process, which talks to it
+over the loopback interface with a key that only this process knows. It batches requests, caches the
+beginnings of prompts, enforces JSON schemas, and drops a request if its caller goes away.
 """
 
 import asyncio

@@ -172,9 +172,9 @@ def read_when_or_where(question: str) -> WhenOrWhere | None:
 
 
 def _telling_when_or_where(asked: WhenOrWhere, passages: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The sentences, those first that tell what the question asks: they are about the subject, by name or as he, she or
-    it in a passage that names it, and have a word for what was done. Without any such there is no answer: the others
-    tell something else."""
+    """Return the sentences, first those that tell what the question asks. These are about the
+    subject, by name or as he, she or it in a passage that names it, and have a word for the
+    action. Without any such there is no answer: the others tell something else."""
     words_of_subject = re.findall(r"\w+", asked.subject)
     last_word = re.compile(rf"\b{words_of_subject[-1]}\b", re.IGNORECASE)
     naming = {number for number, passage in enumerate(passages) if last_word.search(passage)}
@@ -207,8 +207,9 @@ def _alone(part: Evidence) -> str:
 
 
 def is_subject(title: str) -> bool:
-    """Whether a title may name what its text is about. A text without a title is called by its file's name, which says
-    nothing of it if it is written small, has marks of a file's name, or is one that files of any project bear.
+    """Whether a title may name what its text is about. A text without a title has its file's name.
+    That says nothing about it if it is in lower case, has marks of a file's name, or is common in
+    any project.
 
     >>> [is_subject(title) for title in ("Don Juan", "1920 (film)", "notes-2024", "utf16", "Plan_B", "README")]
     [True, True, False, False, False, False]
@@ -350,8 +351,8 @@ def _share_known(question_words: Set[str], parts: Sequence[_Told], language: str
 
 
 def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evidence]:
-    """The nearest sentence and one that goes on from it: it tells of a name that the first brings in, or has two or
-    more words of the question, or a name of it, that the first lacks."""
+    """Return the nearest sentence and one that continues it. The second is about a name that the
+    first introduces, or it adds a name or two words of the question."""
     first = evidence[0]
     question_words = set(content_words(question, language))
     words_not_in_first = question_words - set(content_words(f"{first.title} {first.text}", language))
@@ -445,8 +446,9 @@ def _asks(question: str, word: str) -> bool:
 
 
 def _of_two(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
-    """Choose of two named things the one whose date or number fits the comparison, else the one
-    nearer to the question; the nearest sentence alone if none is told of either."""
+    """Choose from two named things the one with the date or number that fits the comparison,
+    otherwise the one nearer to the question. Without dates and numbers, return the nearest
+    sentence."""
     about_first = _telling_of(first, evidence)
     about_second = _telling_of(second, evidence)
     dated_first = _with_year(about_first)

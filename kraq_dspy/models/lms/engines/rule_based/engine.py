@@ -177,9 +177,9 @@ class EmbeddedEngine(SharedByCopies):
         return values
 
     def _guess(self, task: Task, name: str) -> Any:
-        """A value for a field of a signature that is not known here: yes, or the higher choice, the
-        more of the words of the answer (or the last input) the others have; names for a list; an
-        answer to a question, else the gist."""
+        """Make up a value for a field of an unknown signature. A truth value or a choice is the
+        higher, the more words of the answer (or the last input) the other inputs have. A list
+        gets names, and a text the answer to a question, or the gist."""
         kind, choices = task.outputs[name], task.choices.get(name, ())
         share = _supported_share(task)
         if kind == "bool":

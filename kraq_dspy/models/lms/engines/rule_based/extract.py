@@ -189,8 +189,8 @@ def _full_names(title: str, parts: list[str], mentioned: list[list[str]]) -> dic
 
 
 def _full_name(span: str, spans: Sequence[str], title: str) -> str:
-    """The title where the span is its bare name, or the last name of that; else the one full name
-    that it is a part of; else itself."""
+    """Return the title if the span is its bare name, or its last name. Otherwise return the one
+    full name that contains the span, or the span itself."""
     bare = _bare(title)
     if title and span.casefold() == bare.casefold():
         return title

@@ -289,6 +289,18 @@ def test_a_line_that_only_looks_like_a_statement_is_asked_nothing(text: str) -> 
     assert facts.facts_in(text) == []
 
 
+def test_an_article_is_small_within_a_question() -> None:
+    assert [fact.question for fact in facts.facts_in("The Museum of Tarnvik was opened in 1954.") if fact.asked_of] == [
+        "When was the Museum of Tarnvik opened?"
+    ]
+
+
+def test_a_heading_of_one_word_is_connected_with_nothing() -> None:
+    passage = "Reliability\nOn a Ray cluster, Ray itself sends programs between its own machines."
+
+    assert facts.related_in(passage, ["Ray", "Reliability"]) == []
+
+
 def test_another_clause_does_not_get_into_when_something_was_done() -> None:
     asked = facts.facts_in("Acme School was founded in 1963 by Globex and has today about 200 students.")
 

@@ -47,7 +47,7 @@ _CALLS_FOR_MORE = re.compile(r" (?:[a-z]+ed|born|made|held|known|set|contribute|
 _IS_A_KIND = re.compile(r"(?:is|are|was|were) (?:an?|the|one of) ")
 _DEFINED = re.compile(r"(?P<be>is|are|was|were) (?:an?|one of the) (?P<thing>.+)")
 _TELLS_APART = re.compile(
-    rf"(?P<kind>[^,]+?) (?:(?:that|which|who) (?P<clause>{VERB} .+)"
+    rf"(?P<kind>[^,]+?) (?:(?:that|which|who) (?P<clause>(?:{VERB}|[a-z]+s) .+)"
     r"|(?P<rest>(?:(?:[a-z]+ed|born|built|held|made|set|won|written|known)(?: (?:and|or) [a-z]+ed)?"
     r" (?:in|at|on|by|from|for|near|as|to|with|of) |(?:in|at|from|by|near|on|for) ).*))"
 )
@@ -105,7 +105,7 @@ def facts_in(passage: str) -> list[Fact]:
             who = is_person(plain_kind(defined.kind) or defined.kind, sentence, statement.subject)
 
         is_kind_said = bool(kind) and kind.split()[-1] in statement.phrase.split()
-        facts += _asked_for_values(statement)
+        facts += _asked_for_values(statement if is_of_title else _begun_small(statement))
         for phrase in _from_long_to_short(statement):
             question = which_question(kind if is_of_title and not is_kind_said else "", who, phrase)
             if question:
@@ -116,8 +116,8 @@ def facts_in(passage: str) -> list[Fact]:
 def related_in(passage: str, about: Collection[str]) -> list[Fact]:
     """Ask what connects any two of the names that one short sentence of the passage tells of: the sentence answers.
 
-    >>> related_in("Ada\\nShe met Charles Babbage in 1833.", ["Ada", "Charles Babbage"])[0].question
-    'What is the connection between Ada and Charles Babbage?'
+    >>> related_in("Ada Byron\\nShe met Charles Babbage in 1833.", ["Ada Byron", "Charles Babbage"])[0].question
+    'What is the connection between Ada Byron and Charles Babbage?'
     """
     facts = []
     for pair in combinations(list(about)[:MOST_ABOUT], 2):
@@ -176,6 +176,12 @@ def which_question(kind: str, is_who: bool, phrase: str) -> str:
         return ""
     asked_thing = f"Which {kind}" if kind else "Who" if is_who else "What"
     return f"{asked_thing} {phrase}?"
+
+
+def _begun_small(statement: Statement) -> Statement:
+    """Return the statement with the article as it stands within a question: "When was the museum opened?"."""
+    article, _, rest = statement.subject.partition(" ")
+    return Statement(f"the {rest}", statement.phrase) if article == "The" else statement
 
 
 def _which_of_a_kind(be: str, thing: str) -> str:

@@ -21,7 +21,7 @@ from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
 from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import PAST_OF_DONE, plural
 from kraq_dspy.records import content_id
 
-_MOST_LEADING = 6
+_MOST_LEADING = 9
 """Words that lead from one passage to the name of the other; who reads more has lost the thread."""
 _DONE_BY = re.compile(rf"{BE} (?:also |later )?(?P<done>[a-z]+ed|{'|'.join(PAST_OF_DONE)}|made|built|held|won|set) by")
 _PEOPLE_KINDS = {"person": "person", "place": "place", "organisation": "organisation", "work": "work"}

@@ -7,6 +7,7 @@ from kraq_dspy.language.names import REFERENCE
 from kraq_dspy.language.templates import without_asides
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
+from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.models.lms.engines.rule_based.exam.statements import VERB, is_somebody
 from kraq_dspy.models.lms.engines.rule_based.exam.whole_names import may_be_asked_about, stands_whole, with_article
 from kraq_dspy.models.lms.engines.rule_based.judge import same_thing
@@ -14,7 +15,7 @@ from kraq_dspy.models.lms.engines.rule_based.judge import same_thing
 MOST_ABOUT = 6
 """Names of which pairs are looked at."""
 _LONGEST = 45  # words of a sentence that a person would read as an answer
-_BEGINS = re.compile(r"[\"“'‘(]?[A-Z0-9]")
+_BEGINS = re.compile(r"[-*>•`\"“'‘(\[\s]*(?P<word>\w+)")
 _ENDS = re.compile(r"[.!?…][\"”’')]*$")
 _VERB = re.compile(rf"\b(?:{VERB}|[a-z]{{3,}}s)\b")
 _FEWEST_OF_A_LIST = 10  # words
@@ -58,12 +59,18 @@ def is_sentence(text: str) -> bool:
 
     >>> is_sentence("She met Charles Babbage."), is_sentence("Original voice actor Animated debut Pacha John Goodman")
     (True, False)
+    >>> is_sentence("- `kraq ask` calls the model of MiniLM."), is_sentence("and so does the model of MiniLM.")
+    (True, False)
     """
     words = text.split()
     named = sum(not word.lstrip("\"“'‘(")[:1].islower() for word in words)
     is_listed = len(words) >= _FEWEST_OF_A_LIST and named >= _LISTED * len(words)
+    begins = _BEGINS.match(text)
+    goes_on = (
+        begins is None or begins["word"] in STOP
+    )  # small letters at the beginning of "kraq" or `top_k` are its own
     is_path = _PATH.search(text) is not None or _LABELLED.match(text) is not None
-    is_whole = not is_path and bool(_BEGINS.match(text) and _ENDS.search(text) and _VERB.search(text))
+    is_whole = not (is_path or goes_on or "|" in text) and bool(_ENDS.search(text) and _VERB.search(text))
     return is_whole and not is_listed and len(words) <= _LONGEST and REFERENCE.search(text) is None
 
 

@@ -43,7 +43,7 @@ KIND_WORDS = 3
 _LONGEST_KIND = 5  # words
 _LONE_NOUN = re.compile(
     r"\bthe (?:same |other )?(?P<noun>[a-z]+)"
-    r"(?=$|[,.]| (?!(?:of|in(?! \d)|for|from|that|which|who|where|to|between|at|on|by|with|near|about)\b)[a-z])"
+    r"(?=$|[,.]| (?:and|or|but|is|are|was|were|has|have|had|as|than|after|before|during|when|in \d+)\b)"
 )
 """A noun of which nothing tells which one it is."""
 _POINTING = frozenset(
@@ -149,7 +149,8 @@ def is_somebody(name: str, text: str) -> bool:
 
 def _full_name(last: str, text: str) -> str:
     """Return the first name of two or three words in the text that ends in this one; "" for none."""
-    for full in PERSON.findall(text):
+    names: list[str] = PERSON.findall(text)
+    for full in names:
         if full.endswith(f" {last}") and full.split()[0] not in OPENERS:
             return full
     return ""

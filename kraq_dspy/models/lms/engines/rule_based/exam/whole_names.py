@@ -9,13 +9,15 @@ from kraq_dspy.language.vocabulary import OPENERS, STOP
 
 _GOES_ON = re.compile(r" ?[-–] ?\w| [A-Z0-9]|\. ?[A-Z]| & ")
 _LEADS = re.compile(r"(?P<word>[A-Z][\w’'.]*|&) ?[-–]? ?$")
-_OF_A_NATION = re.compile(r"(?:[a-z]an|ish|ese)$")
+_OF_A_NATION = re.compile(r"(?:[a-z]an|ish|ese|French|Greek|Dutch|Welsh|Czech|Swiss|Thai)$")
 _TOLD_TO_DO = re.compile(
-    r"(?:about|add|adjusts?|change|check|choose|click|connect|create|edit|enter|go|how|launch|move|open|perform|press"
+    r"(?:about|add|adjusts?|change|check|choose|click|connect|create|edit|enter|go|how|launch|make|move|open|perform|press"
     r"|read|recording|remove|run|see|select|sets?|turn|use|using|view|watch)\b|\w+ing ",
     re.IGNORECASE,
 )
 """First words of headings and menus that say what to do."""
+_ODD = re.compile(r"[()]|n['’]t\b| (?:Go|Make|Move|Select|Use)$")
+"""What no name has, or has only if the next sentence ran into it."""
 _AFTER_A_NAME = rf"(?=\s*$| ?[,.;:!?\"“]| ?['’]s?\b| (?:{'|'.join(sorted(STOP))})\b)"
 
 
@@ -56,12 +58,23 @@ def _only_says_of_what_kind(name: str, after: str) -> bool:
 def may_be_asked_about(name: str, text: str) -> bool:
     """Whether a name is that of a thing: no heading that says what to do, no word that the text writes small, too.
 
-    >>> [may_be_asked_about(name, "They adjusts it.") for name in ("Smart Hub", "Adjusts", "Watching TV", "Select VOL")]
-    [True, False, False, False]
+    >>> text = "The Smart Hub of Watching TV. Underneath, select VOL."
+    >>> [may_be_asked_about(name, text) for name in ("Smart Hub", "VOL", "Watching TV", "Underneath", "Hub Make")]
+    [True, True, False, False, False]
     """
     if not has_capitals(name):
         return True
-    return is_name(name) and _TOLD_TO_DO.match(name) is None and bool(without_words([name], text))
+    words = name.split()
+    tells_what_to_do = _TOLD_TO_DO.match(name) or _ODD.search(name)
+    if tells_what_to_do or not is_name(name) or not without_words([name], text):
+        return False
+    return len(words) > 1 or _is_used_as_a_name(name, text)
+
+
+def _is_used_as_a_name(word: str, text: str) -> bool:
+    """Whether a word has its capital within a sentence, or is told to be something: no heading, no mere beginning."""
+    within_or_told = rf"[\w,;] {re.escape(word)}\b|(?:^|[.!?] ){re.escape(word)} (?:is|are|was|were)\b"
+    return re.search(within_or_told, text, re.MULTILINE) is not None
 
 
 @lru_cache(maxsize=4096)
