@@ -93,7 +93,7 @@ class StageFailures:
 
     def _error(self, which: str) -> ModelError:
         return ModelError(
-            f"{which} {self._items} failed{self._model}; the last reason: {self._reason}. Mend that and {self._again}."
+            f"{which} {self._items} failed{self._model}; the last reason: {self._reason}. Fix that and {self._again}."
         )
 
 

@@ -16,7 +16,7 @@ def in_other_words(question: str, avoid: Collection[str]) -> str:
     Names and numbers stay. Each word is put for one of the same form, so the sentence stays whole.
 
     >>> in_other_words("When was the film directed by Tim Burton released?", ["film", "directed", "released"])
-    'When was the movie helmed by Tim Burton brought out?'
+    'When was the movie directed by Tim Burton released?'
     """
     avoided = {word.lower() for word in avoid}
 
