@@ -32,7 +32,7 @@ def test_a_budget_stops_it_in_the_middle_and_the_next_run_goes_on(
     answers = make_target("answering")
     target = Target("twice", Twice(), answers.rows, answers.metrics)
     out = tmp_path / "twice.json"
-    with pytest.raises(BudgetExceededError, match=r"Stopped after 2[34] calls.*--budget-calls = 24.*to go on"):
+    with pytest.raises(BudgetExceededError, match=r"Stopped after 2[34] calls.*--budget-calls = 24.*to resume"):
         compile_program(
             target,
             answering(16),

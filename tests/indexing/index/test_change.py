@@ -140,7 +140,7 @@ def test_a_limit_stops_the_run_and_resume_pays_for_the_rest_alone(tmp_path: Path
         whole = server.stats()["requests"]
         server.reset()
         for limits in (Limits(max_calls=5), Limits(max_tokens=2000), Limits(max_cost=0.002)):
-            with pytest.raises(BudgetExceededError, match="kept"):
+            with pytest.raises(BudgetExceededError, match="keeps what you paid for"):
                 build_index(documents, tmp_path / "i.kraq", settings=chosen, limits=limits)
             with Index.open(tmp_path / "i.kraq") as index:
                 assert not index.manifest.complete
