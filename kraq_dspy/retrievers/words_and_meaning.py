@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.one_blas_thread import product
+from kraq_dspy._internal.turns import IN_TURN
 from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, VectorStore
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -207,6 +208,7 @@ FUSION = RetrieverSpec(
 _WORD = re.compile(r"\w+")
 
 
+@IN_TURN
 def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64]:
     """float64 `[n_passages]`, each in [0, 1]: cosine between the tf-idf vectors of the question and of each passage.
 

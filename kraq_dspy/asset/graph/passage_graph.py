@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.one_blas_thread import ONE_BLAS_THREAD
+from kraq_dspy._internal.turns import IN_TURN
 from kraq_dspy.asset.arrays import map_arrays, write_arrays
 from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.errors import IndexStateError
@@ -88,6 +89,7 @@ class PassageGraph(SharedByCopies):
     def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
         return [place >= 0 for place in find_ids(self.ids, chunk_ids)]
 
+    @IN_TURN
     def visits(self, start: dict[str, float], damping: float) -> Visits:
         """Personalised PageRank: a walker returns to `start`, by its weights, with probability 1 - `damping`.
 

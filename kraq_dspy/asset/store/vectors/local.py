@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy._internal.turns import IN_TURN
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.states import writing_to
 from kraq_dspy.asset.store.sync import batches
@@ -133,6 +134,7 @@ class LocalVectorStore:
                 connection.executemany("DELETE FROM points WHERE id = ?", keys)
                 connection.executemany("INSERT OR IGNORE INTO gone VALUES (?)", keys)
 
+    @IN_TURN
     def vectors(self, ids: Sequence[str]) -> Vectors:
         packed = self._searchable()
         rows = packed.rows_of([_key(id) for id in ids])
@@ -157,6 +159,7 @@ class LocalVectorStore:
         blocks = (packed.dense[rows[start : start + _BLOCK]] for start in starts)
         write_packed(target, packed.ids[rows], blocks, self.dimension, words, tags)
 
+    @IN_TURN
     def search(
         self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[list[tuple[str, float]]]:
@@ -168,6 +171,7 @@ class LocalVectorStore:
                 hits += [_hits(packed, *best) for best in packed.nearest(np.stack(some), k, mask)]
         return hits
 
+    @IN_TURN
     def search_text(
         self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[tuple[str, float]]:
@@ -175,6 +179,7 @@ class LocalVectorStore:
             packed, mask = self._prepared(k, exclude, filters)
             return _hits(packed, *packed.with_words(query_weights(text), k, mask))
 
+    @IN_TURN
     def texts_with(self, words: Sequence[str]) -> list[int]:
         """Count for each of the words, as `words_of` makes them, in how many texts it stands."""
         with self._readable():
