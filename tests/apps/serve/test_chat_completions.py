@@ -156,6 +156,8 @@ def test_a_web_chats_request_about_a_conversation_is_answered_without_the_docume
         "Give this chat a title of 3 words.",
         "### Task:\nRespond to the query by the context.\n<context>\nNotes.\n</context>\nWho wrote Don Juan?",
         "Which novel has <chat_history> in its title?",
+        '### Task:\nGenerate JSON like { "title": "Don Juan" } about its author.',
+        'Who answers "### Task: <chat_history>" by { "title": "Don Juan" }?',
     ],
 )
 def test_a_question_that_only_looks_like_one_about_a_conversation_asks_the_documents(

@@ -1,12 +1,15 @@
 """Tests the walk over passages and entities against igraph's PageRank, and that a saved graph is the same."""
 
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import igraph
 import numpy as np
 import pytest
 
+from kraq_dspy._internal.turns import IN_TURN
 from kraq_dspy.asset.graph import passage_graph as of_passages
 from kraq_dspy.retrievers import PassageGraph, passage_graph
 
@@ -92,3 +95,13 @@ def test_a_graph_that_was_saved_is_mapped_and_the_same(graph: PassageGraph, tmp_
     assert opened.knows(["c001", "c1"]) == [not empty, False]
     if not empty:
         assert not opened.weights.flags.owndata
+
+
+def test_a_walk_waits_until_few_threads_compute(graph: PassageGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IN_TURN, "_places", threading.Semaphore(0))  # others compute
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(graph.visits, {CHUNKS[0]: 1.0}, 0.5)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.2)
+        IN_TURN._places.release()
+        assert waiting.result(60) is not None

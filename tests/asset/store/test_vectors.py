@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kraq_dspy._internal.turns import IN_TURN
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.ports import Vectors, VectorStore
@@ -354,3 +355,25 @@ def test_few_or_many_allowed_points_give_the_same_cosines(tmp_path: Path) -> Non
         [hits] = store.search(rows[:1], 500, filters={name: True})
         assert {one for one, _ in hits} == set(ids[:n_points])
         assert all(everything[one] == cosine for one, cosine in hits)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda store: store.search(unit([1, 0, 0]), 1),
+        lambda store: store.search_text("cat", 1),
+        lambda store: store.vectors([CAT]),
+    ],
+)
+def test_a_local_search_waits_until_few_threads_compute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, search: Callable[[LocalVectorStore], object]
+) -> None:
+    store = LocalVectorStore(tmp_path / "animals", 3)
+    store.upsert([CAT], unit([1, 0, 0]), ["the cat purrs"])
+    monkeypatch.setattr(IN_TURN, "_places", threading.Semaphore(0))  # others compute
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(search, store)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.2)
+        IN_TURN._places.release()
+        assert waiting.result(60) is not None
