@@ -1,5 +1,7 @@
 """Picks the retriever, chunk size and k for a corpus by questions with known evidence: `kraq select`."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Candidates in the terminal; the report has all of them, and `--json`."""
+FIRST_NUMBER = re.compile(r"\d[\d,]*\b(?![.:])")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +149,27 @@ def show_selection(selection: "Selection") -> None:
     if reason := selection.dropped.get("candidates with a graph"):
         note(f"no graph was tried: {reason}.")
     others = [why for name, why in selection.dropped.items() if name != "candidates with a graph"]
-    for why in dict.fromkeys(others):
-        note(f" {why}", label=f"{counted(others.count(why), 'candidate')} left out:")
+    for why, count in told_once(others).items():
+        note(f" {why}", label=f"{counted(count, 'candidate')} left out:")
+
+
+def told_once(reasons: Sequence[str]) -> dict[str, int]:
+    """Count reasons. Those that differ in their first number alone are one, from the least number to the most.
+
+    >>> told_once(["hands on 4,655 tokens", "cannot be opened", "hands on 9,507 tokens"])
+    {'hands on 4,655 to 9,507 tokens': 2, 'cannot be opened': 1}
+    """
+    alike: dict[str, list[str]] = {}
+    for reason in reasons:
+        alike.setdefault(FIRST_NUMBER.sub("#", reason, count=1), []).append(reason)
+
+    counts = {}
+    for pattern, those in alike.items():
+        numbers = {match[0] for reason in those if (match := FIRST_NUMBER.search(reason))}
+        ordered = sorted(numbers, key=lambda number: int(number.replace(",", "")))
+        told = those[0] if len(ordered) < 2 else pattern.replace("#", f"{ordered[0]} to {ordered[-1]}", 1)
+        counts[told] = len(those)
+    return counts
 
 
 def _cells(tried: "Tried", selection: "Selection") -> tuple[str, ...]:
