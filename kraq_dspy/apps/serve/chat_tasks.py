@@ -32,10 +32,10 @@ def reply_to_task(message: str) -> str | None:
     if not message.startswith(TASK) or CONVERSATION not in message:
         return None
 
-    wanted = _WANTED_KEY.search(message)
-    if wanted is None:
+    named_key = _WANTED_KEY.search(message)
+    if named_key is None:
         return None
-    key = wanted[1]
+    key = named_key[1]
     value = _title(message.partition(CONVERSATION)[2]) if key == "title" else []
     return json.dumps({key: value}, ensure_ascii=False)
 

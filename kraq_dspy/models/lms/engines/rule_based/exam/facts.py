@@ -192,16 +192,16 @@ def _which_of_a_kind(be: str, thing: str) -> str:
     >>> _which_of_a_kind("was", "novel that won the Booker Prize")
     'Which novel won the Booker Prize?'
     """
-    told = _TELLS_APART.fullmatch(thing)
-    if told is None or not is_plain_kind(told["kind"]):
+    description = _TELLS_APART.fullmatch(thing)
+    if description is None or not is_plain_kind(description["kind"]):
         return ""
-    if told["clause"]:
-        return f"Which {told['kind']} {told['clause']}?"
+    if description["clause"]:
+        return f"Which {description['kind']} {description['clause']}?"
 
-    first_word = told["rest"].split()[0]
+    first_word = description["rest"].split()[0]
     is_done = first_word not in PREPOSITIONS and first_word not in _LASTING
     verb = {"is": "was", "are": "were"}.get(be, be) if is_done else be
-    return f"Which {told['kind']} {verb} {told['rest']}?"
+    return f"Which {description['kind']} {verb} {description['rest']}?"
 
 
 def _asked_for_values(statement: Statement) -> list[Fact]:
