@@ -34,6 +34,7 @@ FLOORS = (
     "build",
     "extend",
     "workspace",
+    "exam",
     "eval",
     "testing",
     "optimize",

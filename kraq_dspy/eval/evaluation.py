@@ -28,7 +28,7 @@ from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summar
 from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.eval.tables.terminal import print_run
-from kraq_dspy.eval.testset_review import REJECTED, STALE
+from kraq_dspy.exam.review import REJECTED, STALE
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress

@@ -21,6 +21,7 @@ from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.eval.summary import summarise_run
 from kraq_dspy.eval.tables.data import checksum_of
 from kraq_dspy.eval.tables.systems import about_retriever
+from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
@@ -28,7 +29,6 @@ from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.testset.difficulty import overlap
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EMBEDDED, Settings
 

@@ -6,17 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraq_dspy.eval.testset import Testset
-from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
-from kraq_dspy.eval.testset_review import NEW, REJECTED, STALE
+from kraq_dspy.exam import kinds
+from kraq_dspy.exam.kinds.false_premise import is_said
+from kraq_dspy.exam.making import TestsetPlan, make_testset
+from kraq_dspy.exam.review import NEW, REJECTED, STALE
+from kraq_dspy.exam.testset import Testset
 from kraq_dspy.ports import Progress
-from kraq_dspy.programs.testset import kinds
-from kraq_dspy.programs.testset.gold import nearness
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.workspace import Workspace
-
-SAID = 0.9
-"""Share of a question's words in one sentence from which on a passage says what the question supposes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +98,8 @@ def _as_now(
         return row
 
     if row.type == kinds.FALSE_PREMISE:
-        is_said = any(nearness(row.question, chunk.passage) >= SAID for chunk in chunks)
-        return dataclasses.replace(row, status=STALE if is_said else _status_if_true(row))
+        status = STALE if is_said(row.question, chunks) else _status_if_true(row)
+        return dataclasses.replace(row, status=status)
 
     passages = [_found_again(passage, by_text, texts) for passage in row.passages]
     passages_found_again = tuple(passage for passage in passages if passage is not None)

@@ -7,8 +7,10 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, SupposeOfAnother, fault_in
-from kraq_dspy.programs.testset.checking import CheckGold, CheckRow
+from kraq_dspy.exam.asking import AskForRow
+from kraq_dspy.exam.checking import CheckGold, CheckRow
+from kraq_dspy.exam.kinds import KINDS
+from kraq_dspy.exam.rewording import PutOtherwise, SupposeOfAnother
 
 ADA = "Ada Lovelace\nAda Lovelace lived in London. She wrote notes on an engine."
 
@@ -163,7 +165,7 @@ def test_other_words_keep_names_and_numbers() -> None:
 
 @pytest.mark.parametrize("mark", ["؟", "？"])
 def test_a_question_ends_with_the_mark_of_its_language(mark: str) -> None:
-    assert fault_in(f"أين عاشت آدا{mark}", ["London"], [ADA], "fact") == ""
+    assert KINDS["fact"].fault(f"أين عاشت آدا{mark}", ["London"], [ADA]) == ""
 
 
 def test_a_name_is_replaced_as_a_whole_word_alone() -> None:
@@ -192,4 +194,4 @@ def test_a_passage_is_gold_where_a_reader_says_so() -> None:
 
 
 def test_broad_questions_are_not_held_to_words_of_the_passages() -> None:
-    assert fault_in("What did poets do?", ["They wrote a great many poems together"], ["Poems."], "broad") == ""
+    assert KINDS["broad"].fault("What did poets do?", ["They wrote a great many poems together"], ["Poems."]) == ""

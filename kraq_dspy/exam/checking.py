@@ -8,7 +8,7 @@ import dspy
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, Step
-from kraq_dspy.programs.testset import kinds
+from kraq_dspy.exam.kinds import KINDS
 from kraq_dspy.state import SavableModule
 
 STANDS_ALONE, READ_AGAIN = "stands alone", "read again"
@@ -40,7 +40,7 @@ class CheckRow(SavableModule):
     ) -> dspy.Prediction:
         if not (await call(self.alone, question=question)).stands_alone:
             return dspy.Prediction(passed=[], rejected=STANDS_ALONE)
-        if kind == kinds.BROAD:
+        if not KINDS[kind].is_read_again:
             return dspy.Prediction(passed=[STANDS_ALONE], rejected="")
 
         read = (await call(self.read, question=question, passages=list(passages))).answer or ""

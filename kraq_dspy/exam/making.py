@@ -18,21 +18,24 @@ from pathlib import Path
 import dspy
 
 from kraq_dspy._internal.concurrency import gather_all, run_coroutine
-from kraq_dspy.errors import ConfigError, IndexStateError, counted
-from kraq_dspy.eval.defaults import TESTSET_QUESTIONS
-from kraq_dspy.eval.testset import Testset
-from kraq_dspy.eval.testset_gold import GoldCollector
-from kraq_dspy.eval.testset_questions import AskedQuestion, QuestionWriter
-from kraq_dspy.eval.testset_rows import FalsePremises, row_of
-from kraq_dspy.eval.testset_steps import TestsetSteps, writer_role
+from kraq_dspy.errors import ConfigError, counted
+from kraq_dspy.exam import kinds
+from kraq_dspy.exam.corpus import Corpus
+from kraq_dspy.exam.defaults import TESTSET_QUESTIONS
+from kraq_dspy.exam.difficulty import Candidate, draw, quotas
+from kraq_dspy.exam.examinees import Examinees
+from kraq_dspy.exam.gold import GoldCollector
+from kraq_dspy.exam.gold_finder import UNLIKE, GoldFinder, Pool
+from kraq_dspy.exam.item_response import MOST_TOLD, information
+from kraq_dspy.exam.material import AskedQuestion, Material
+from kraq_dspy.exam.materials import materials_of
+from kraq_dspy.exam.questions import QuestionWriter
+from kraq_dspy.exam.rows import row_of
+from kraq_dspy.exam.run import ExamRun
+from kraq_dspy.exam.steps import TestsetSteps, writer_role
+from kraq_dspy.exam.testset import Testset
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.testset import kinds
-from kraq_dspy.programs.testset.difficulty import Candidate, draw, quotas
-from kraq_dspy.programs.testset.examinees import Examinees
-from kraq_dspy.programs.testset.gold import UNLIKE, GoldFinder, Pool
-from kraq_dspy.programs.testset.item_response import MOST_TOLD, information
-from kraq_dspy.programs.testset.materials import Corpus, Material
-from kraq_dspy.records import Chunk, Community, Entity, TestsetRow
+from kraq_dspy.records import Chunk, TestsetRow
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.workspace import TRAINSET_QUESTIONS
@@ -156,11 +159,11 @@ class TestsetEstimate:
 
 def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
     """Estimate the cost by arithmetic over the passages; no model is asked."""
-    corpus = corpus_of(space)
+    corpus = Corpus.of(space)
     calls = tokens = 0
     for kind, quota in quotas(plan.n, kinds.read_shares(plan.shares)).items():
         n_sources = round(quota * _drawn_from(plan, kind, space.models.name(writer_role(space.models))))
-        materials = corpus.materials(kind, seed=plan.seed)[: n_sources * 2]
+        materials = materials_of(corpus, kind, seed=plan.seed)[: n_sources * 2]
         n_passing = len(materials) // 2
 
         read = 0
@@ -186,7 +189,7 @@ class _Maker:
     def __init__(self, space: Workspace, plan: TestsetPlan, draft: str | Path | None, progress: Progress) -> None:
         self.space, self.plan = space, plan
         self.shares = kinds.read_shares(plan.shares)
-        self.corpus = corpus_of(space)
+        self.corpus = Corpus.of(space)
         self.steps = TestsetSteps(space, draft, progress)
         self.left_out: dict[str, str] = {}
 
@@ -197,7 +200,7 @@ class _Maker:
 
         self.writer = QuestionWriter(self.steps, self.corpus)
         self.gold = GoldCollector(self.steps, self.finder)
-        self.false_premises = FalsePremises(self.steps, self.corpus, seed=plan.seed)
+        self.run = ExamRun(self.steps, self.corpus, plan.seed)
         self._pooling = asyncio.Lock()
 
     async def make(self) -> Testset:
@@ -284,7 +287,7 @@ class _Maker:
         return [(row, source) for row, source in rows if source in first_sources]
 
     def _materials(self, kind: str) -> list[Material]:
-        materials = self.corpus.materials(kind, seed=self.plan.seed)
+        materials = materials_of(self.corpus, kind, seed=self.plan.seed)
         if self.plan.only is None:
             return materials
         return [material for material in materials if material.chunks[0].id in self.plan.only]
@@ -299,16 +302,13 @@ class _Maker:
                 clear.append(question)
 
         gold = await self.gold.passages_of(clear, pools)
-        if kind == kinds.BROAD:
-            clear = [each for each in clear if self.gold.is_told_by_several(gold[each.id])]
+        clear = [question for question in clear if self.gold.is_enough(question, gold[question.id])]
 
         rows = []
         for question in clear:
             pool, passages = pools[question.id], gold[question.id]
             rows.append(row_of(question, pool, passages, model=self.steps.generator))
-        if kind == kinds.FALSE_PREMISE:
-            return await self.false_premises.rows(clear, rows)
-        return [(row, question.source) for row, question in zip(rows, clear, strict=True)]
+        return await kinds.KINDS[kind].rows(self.run, clear, rows)
 
     async def _pools(self, questions: Sequence[AskedQuestion]) -> dict[str, Pool]:
         """Look the questions up in a thread, one kind after another: meanwhile replies for the others come in."""
@@ -318,15 +318,6 @@ class _Maker:
 
         async with self._pooling:
             return await asyncio.to_thread(look_up)
-
-
-def corpus_of(space: Workspace) -> Corpus:
-    """Return what questions are asked of. Raises IndexStateError for an index without passages."""
-    index = space.index
-    chunks = list(index.all(Chunk))
-    if not chunks:
-        raise IndexStateError(f"{str(index.path)!r} has no passages to ask about. Build it again: kraq index CORPUS")
-    return Corpus(chunks, list(index.all(Entity)), list(index.all(Community)))
 
 
 def _batch_size(n_lacking: int, n_passed: int, n_tried: int) -> int:

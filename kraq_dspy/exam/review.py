@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.testset import Testset
+from kraq_dspy.exam.testset import Testset
 from kraq_dspy.records import TestsetRow, content_id
 
 NEW, APPROVED, REJECTED, STALE = "new", "approved", "rejected", "stale"

@@ -17,8 +17,8 @@ import dspy
 
 from kraq_dspy._internal.files import json_objects, replaced
 from kraq_dspy.errors import EvaluationError, import_extra
-from kraq_dspy.programs.testset.difficulty import saturation
-from kraq_dspy.programs.testset.gold import UNLIKE
+from kraq_dspy.exam.difficulty import saturation
+from kraq_dspy.exam.gold_finder import UNLIKE
 from kraq_dspy.records import GoldPassage, TestsetRow
 
 if TYPE_CHECKING:

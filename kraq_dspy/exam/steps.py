@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dspy
 
-from kraq_dspy.eval.testset_draft import TestsetDraft
+from kraq_dspy.exam.draft import TestsetDraft
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
 from kraq_dspy.steps.direct import Item

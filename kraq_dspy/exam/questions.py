@@ -2,46 +2,20 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from kraq_dspy.eval.testset_steps import TestsetSteps
+from kraq_dspy.exam.asking import AskForRow
+from kraq_dspy.exam.checking import CheckRow
+from kraq_dspy.exam.corpus import Corpus
+from kraq_dspy.exam.kinds import KINDS
+from kraq_dspy.exam.material import AskedQuestion, Material
+from kraq_dspy.exam.rewording import PutOtherwise
+from kraq_dspy.exam.steps import TestsetSteps
+from kraq_dspy.exam.wording import by_other_names, is_about_two, other_names, shorter
 from kraq_dspy.language.text import content_words
-from kraq_dspy.programs.testset import kinds
-from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, fault_in
-from kraq_dspy.programs.testset.checking import CheckRow
-from kraq_dspy.programs.testset.materials import Corpus, Material
-from kraq_dspy.programs.testset.wording import by_other_names, is_about_two, other_names, shorter
-from kraq_dspy.records import content_id
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.direct import Item
 
 ASK, REWORD, CHECK = "ask", "reword", "check"
-OF_ONE_FACT = frozenset((kinds.FACT, *kinds.WITHOUT_ANSWER))
-"""Kinds whose questions no other passage may answer otherwise."""
-
-
-@dataclass(frozen=True)
-class AskedQuestion:
-    """A question on its way to a row, with the names of the `checks` that it passed."""
-
-    material: Material
-    question: str
-    answers: tuple[str, ...]
-    checks: tuple[str, ...] = ()
-
-    @property
-    def id(self) -> str:
-        return content_id(self.material.id, self.question)
-
-    @property
-    def source(self) -> str:
-        """What it was asked of: of the questions that one text gave, a set has one."""
-        return content_id(*sorted(chunk.id for chunk in self.material.chunks))
-
-    @property
-    def is_of_one_fact(self) -> bool:
-        """Whether only its answers may answer it."""
-        return self.material.kind in OF_ONE_FACT and not is_about_two(self.question)
 
 
 class QuestionWriter:
@@ -101,16 +75,16 @@ class QuestionWriter:
         renamed = by_other_names(question.question, names, self.other_names)
         if renamed:
             wordings.append(renamed)
-        if question.is_of_one_fact:
+        if KINDS[question.material.kind].has_one_answer(question):
             wordings += shorter(question.question)
         return wordings
 
     def _hides_answer(self, question: AskedQuestion) -> bool:
         """Whether a wording gives away neither its answer nor what links its passages."""
         material = question.material
-        hidden = material.names if material.kind == kinds.BRIDGE else ()
+        kind = KINDS[material.kind]
         texts = [chunk.passage for chunk in material.chunks]
-        return not fault_in(question.question, question.answers, texts, material.kind, hidden)
+        return not kind.fault(question.question, question.answers, texts, kind.hidden(material))
 
     async def _reworded(
         self, kind: str, questions: Sequence[AskedQuestion], to_reword: Sequence[AskedQuestion]

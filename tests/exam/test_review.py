@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from kraq_dspy import Workspace
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import Testset, evaluate, update_testset
-from kraq_dspy.eval.testset_review import Correction, ReviewedTestset, version_of, with_decisions
+from kraq_dspy.exam.review import Correction, ReviewedTestset, version_of, with_decisions
 from kraq_dspy.records import TestsetRow
 from tests.orchids import ANSWERED, index_of_orchids
 from tests.whole_program import app

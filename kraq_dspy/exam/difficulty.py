@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kraq_dspy.exam import kinds
+from kraq_dspy.exam.item_response import MOST_TOLD
 from kraq_dspy.language.text import content_words
-from kraq_dspy.programs.testset import kinds
-from kraq_dspy.programs.testset.item_response import MOST_TOLD
 from kraq_dspy.records import TestsetRow
 
 BINS = (0.4, 0.6, 0.75, 0.9)

@@ -2,22 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kraq_dspy.eval.testset_questions import AskedQuestion
-from kraq_dspy.eval.testset_steps import TestsetSteps
-from kraq_dspy.programs.testset import kinds
-from kraq_dspy.programs.testset.checking import CheckGold
-from kraq_dspy.programs.testset.gold import GoldFinder, Pool, nearness, says_all_names, says_answer, says_it_of_another
-from kraq_dspy.programs.testset.wording import is_about_two
+from kraq_dspy.exam.checking import CheckGold
+from kraq_dspy.exam.gold_finder import GoldFinder, Pool, says_it_of_another
+from kraq_dspy.exam.kinds import KINDS
+from kraq_dspy.exam.material import AskedQuestion
+from kraq_dspy.exam.steps import TestsetSteps
 from kraq_dspy.records import Chunk, GoldPassage, content_id
 from kraq_dspy.steps.direct import Item
 
 GOLD = "gold"
 MOST_GOLD = 6
 """Passages of one question that a reader is asked about, the most frequently found first."""
-TOLD_BY = range(2, 9)
-"""Passages that a broad question is answered by: of more, nobody knows whether the pool has all."""
-NUGGET_SAID = 0.6
-"""Share of a nugget's words that a passage has which says it."""
 
 
 class GoldCollector:
@@ -29,7 +24,7 @@ class GoldCollector:
 
     def has_one_answer(self, question: AskedQuestion, pool: Pool) -> bool:
         """Whether no passage says of something else what a question for one fact asks."""
-        if not question.is_of_one_fact:
+        if not KINDS[question.material.kind].has_one_answer(question):
             return True
 
         source = question.material.chunks[0]
@@ -38,14 +33,12 @@ class GoldCollector:
             return False
         return True
 
-    def is_told_by_several(self, passages: Sequence[GoldPassage]) -> bool:
-        """Whether a broad question has as many passages as one needs."""
-        if len(passages) in TOLD_BY:
-            return True
-
-        reason = "is told by one passage" if len(passages) < 2 else "is told by too many passages"
-        self.steps.rejected[reason] += 1
-        return False
+    def is_enough(self, question: AskedQuestion, passages: Sequence[GoldPassage]) -> bool:
+        """Whether a question has as many gold passages as its kind needs."""
+        lacking = KINDS[question.material.kind].lacks_gold(passages)
+        if lacking:
+            self.steps.rejected[lacking] += 1
+        return not lacking
 
     async def passages_of(
         self, questions: Sequence[AskedQuestion], pools: Mapping[str, Pool]
@@ -73,7 +66,8 @@ class GoldCollector:
 
     def _sources_and_twins(self, question: AskedQuestion) -> dict[str, GoldPassage]:
         """Return what is gold without being read again, by the id of its chunk."""
-        sources = [chunk for chunk in question.material.chunks if _is_source(question, chunk)]
+        kind = KINDS[question.material.kind]
+        sources = [chunk for chunk in question.material.chunks if kind.is_source(question, chunk)]
         passages = {chunk.id: _gold_passage(chunk, ("source",)) for chunk in sources}
         for source in sources:
             for twin in self.finder.twins(source):
@@ -81,18 +75,10 @@ class GoldCollector:
         return passages
 
 
-def _is_source(question: AskedQuestion, chunk: Chunk) -> bool:
-    """Whether a passage that was asked about is needed: all are, but of many those that say an item or a nugget."""
-    if question.material.kind == kinds.LIST:
-        return any(says_answer(answer, chunk.passage) for answer in question.answers)
-    if question.material.kind == kinds.BROAD:
-        return any(nearness(nugget, chunk.passage) >= NUGGET_SAID for nugget in question.answers)
-    return True
-
-
 def _that_may_answer(question: AskedQuestion, pool: Pool, gold: Mapping[str, GoldPassage]) -> list[tuple[Chunk, str]]:
     """Pooled passages that have an answer, with that answer; those that most retrievers found first."""
-    if question.material.kind in (kinds.COMPARISON, kinds.BRIDGE):
+    kind = KINDS[question.material.kind]
+    if not kind.is_pooled:
         return []
 
     others = [chunk for chunk in pool.chunks.values() if chunk.id not in gold]
@@ -100,23 +86,10 @@ def _that_may_answer(question: AskedQuestion, pool: Pool, gold: Mapping[str, Gol
 
     with_answer = []
     for chunk in others:
-        answer = _answer_in(question, chunk)
+        answer = kind.answer_in(question, chunk)
         if answer:
             with_answer.append((chunk, answer))
     return with_answer[:MOST_GOLD]
-
-
-def _answer_in(question: AskedQuestion, chunk: Chunk) -> str:
-    """An answer that the passage has; of what is asked about two names, its sentence about both. "" for none."""
-    if question.material.kind == kinds.BROAD or is_about_two(question.question):
-        about = question.material.inputs["about"]
-        names = [name for name in about if name in question.question]
-        return says_all_names(names, chunk.passage)
-
-    for answer in question.answers:
-        if says_answer(answer, chunk.passage):
-            return answer
-    return ""
 
 
 def _gold_passage(chunk: Chunk, found_by: Iterable[str]) -> GoldPassage:

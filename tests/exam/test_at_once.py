@@ -10,7 +10,8 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy.eval import TestsetPlan, make_testset, testset_making
+from kraq_dspy.eval import TestsetPlan, make_testset
+from kraq_dspy.exam import making
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.settings import RunSettings, Settings
@@ -135,7 +136,7 @@ class PoorAsker(Reader):
 def test_a_model_of_whose_questions_none_passes_is_not_asked_of_all_texts(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(testset_making, "SMALLEST_BATCH", 1)
+    monkeypatch.setattr(making, "SMALLEST_BATCH", 1)
     asker = PoorAsker(1)
 
     with Workspace.open(folder, models=LanguageModels(Settings(), models=asker)) as space:
@@ -158,7 +159,7 @@ def test_a_person_sees_one_bar_for_each_step_whatever_kinds_are_asked(folder: Pa
 
 
 def test_hardly_more_is_asked_than_is_likely_to_be_needed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(testset_making, "SMALLEST_BATCH", 1)  # there are but eight mills
+    monkeypatch.setattr(making, "SMALLEST_BATCH", 1)  # there are but eight mills
     reader = Reader(1)
     models = LanguageModels(Settings(run=RunSettings(concurrency=6)), models=reader)
 

@@ -14,7 +14,7 @@ from kraq_dspy.records import Chunk, Document, TestsetRow
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.refusing import REFUSAL
 from tests.conftest import WarmShell
-from tests.eval.test_testset import PAGES
+from tests.exam.test_making import PAGES
 
 NEW = {
     "Alban Berg": "Alban Berg was an Austrian composer. He wrote the opera Wozzeck in Vienna in 1922.",

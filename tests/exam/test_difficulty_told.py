@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kraq_dspy.exam.examinees import EXAMINEES, Examinees
+from kraq_dspy.exam.item_response import MOST_TOLD, fit, information
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.testset.examinees import EXAMINEES, Examinees
-from kraq_dspy.programs.testset.item_response import MOST_TOLD, fit, information
 from kraq_dspy.records import Chunk
 from kraq_dspy.retrievers.in_memory import RecordsInMemory
 from kraq_dspy.workspace.registry import RETRIEVERS

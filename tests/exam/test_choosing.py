@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.testset.difficulty import Candidate, bin_of, draw, evened, overlap, quotas, saturation
-from kraq_dspy.programs.testset.gold import GoldFinder, Pool, are_twins, says_all_names, says_it_of_another
-from kraq_dspy.programs.testset.item_response import MOST_TOLD
-from kraq_dspy.programs.testset.kinds import SHARES, read_shares
-from kraq_dspy.programs.testset.materials import Corpus
+from kraq_dspy.exam.corpus import Corpus
+from kraq_dspy.exam.difficulty import Candidate, bin_of, draw, evened, overlap, quotas, saturation
+from kraq_dspy.exam.gold_finder import GoldFinder, Pool, are_twins, says_all_names, says_it_of_another
+from kraq_dspy.exam.item_response import MOST_TOLD
+from kraq_dspy.exam.kinds import SHARES, read_shares
+from kraq_dspy.exam.materials import materials_of
 from kraq_dspy.records import Chunk, Community, Entity, Hit, TestsetRow
 from kraq_dspy.retrievers import as_retriever
 from kraq_dspy.retrievers.in_memory import RecordsInMemory
@@ -37,16 +38,16 @@ CORPUS = Corpus([RHINE, ELBE, SEA, ADA], ENTITIES, COMMUNITIES)
 
 
 def test_a_bridge_leads_from_a_passage_that_has_a_name_to_the_passage_about_it() -> None:
-    bridges = {(one.chunks[0].id, one.chunks[1].id): one.names for one in CORPUS.materials("bridge", seed=0)}
+    bridges = {(one.chunks[0].id, one.chunks[1].id): one.names for one in materials_of(CORPUS, "bridge", seed=0)}
 
     assert bridges == {(RHINE.id, SEA.id): ("North Sea",), (ELBE.id, SEA.id): ("North Sea",)}
 
 
 def test_a_list_is_asked_of_passages_that_share_a_name_and_a_comparison_of_one_kind_of_thing() -> None:
-    [of_sea] = CORPUS.materials("list", seed=0)
+    [of_sea] = materials_of(CORPUS, "list", seed=0)
     assert of_sea.inputs["shared"] == "North Sea"
     assert {one.id for one in of_sea.chunks} == {RHINE.id, ELBE.id, SEA.id}
-    pairs = [one.inputs["names"] for one in CORPUS.materials("comparison", seed=0)]
+    pairs = [one.inputs["names"] for one in materials_of(CORPUS, "comparison", seed=0)]
     assert all(set(pair) <= {"North Sea", "Rhine", "Elbe"} for pair in pairs)
 
 
@@ -58,7 +59,7 @@ def test_passages_that_name_the_same_two_things_are_asked_about_together() -> No
         Entity("e2", "Cologne", "place", "", ("Cologne",), tuple(one.id for one in both)),
     ]
 
-    asked = Corpus([*both, alone], entities, []).materials("broad", seed=0)
+    asked = materials_of(Corpus([*both, alone], entities, []), "broad", seed=0)
 
     together = {tuple(one.inputs["about"]): {chunk.id for chunk in one.chunks} for one in asked}
     everywhere = {one.id for one in both}
@@ -78,7 +79,7 @@ def test_two_things_of_one_name_are_asked_about_with_the_passages_of_both() -> N
         Entity("e2", "Orange", "place", "", ("Orange",), (town.id, dam.id)),
     ]
 
-    [asked] = Corpus([river, dam, town], entities, []).materials("broad", seed=0)
+    [asked] = materials_of(Corpus([river, dam, town], entities, []), "broad", seed=0)
 
     assert asked.inputs["about"] == ["Orange"]
     assert [one.id for one in asked.chunks] == [river.id, dam.id, town.id]
@@ -93,7 +94,7 @@ def test_nobody_is_asked_about_an_identifier() -> None:
     corpus = Corpus([numbered, RHINE], entities, [])
 
     assert corpus.names_of[numbered.id] == ["Rhine"]
-    assert [one.inputs["about"] for one in corpus.materials("broad", seed=0)] == [["Rhine"]]
+    assert [one.inputs["about"] for one in materials_of(corpus, "broad", seed=0)] == [["Rhine"]]
 
 
 def test_a_passage_that_tells_of_both_names_in_one_sentence_says_how_they_are_related() -> None:
@@ -105,13 +106,13 @@ def test_a_passage_that_tells_of_both_names_in_one_sentence_says_how_they_are_re
 
 
 def test_a_passage_belongs_to_its_narrowest_community_and_the_seed_alone_decides_the_order() -> None:
-    facts = CORPUS.materials("fact", seed=3)
+    facts = materials_of(CORPUS, "fact", seed=3)
     places = {one.chunks[0].id: (one.community_id, one.community_level) for one in facts}
 
     assert places[RHINE.id] == ("m3", 1)
     assert places[ELBE.id] == ("m1", 0)
-    assert [one.id for one in facts] == [one.id for one in CORPUS.materials("fact", seed=3)]
-    orders = {tuple(one.id for one in CORPUS.materials("fact", seed=seed)) for seed in range(8)}
+    assert [one.id for one in facts] == [one.id for one in materials_of(CORPUS, "fact", seed=3)]
+    orders = {tuple(one.id for one in materials_of(CORPUS, "fact", seed=seed)) for seed in range(8)}
     assert len(orders) > 1
 
 
@@ -123,7 +124,7 @@ def test_communities_take_turns_by_their_size() -> None:
         Community("poets", 0, None, (), (), (), tuple(one.id for one in few)),
     ]
 
-    first = Corpus([*many, *few], [], communities).materials("fact", seed=0)[:20]
+    first = materials_of(Corpus([*many, *few], [], communities), "fact", seed=0)[:20]
 
     assert sum(one.community_id == "poets" for one in first) in (4, 5, 6)
 
@@ -219,7 +220,7 @@ def test_a_passage_puts_forward_one_of_its_names_so_that_what_many_tell_of_is_as
         for letter in "ABCDEFGHIJ"
     ]
 
-    asked = Corpus(chunks, [everywhere, *in_passing], []).materials("broad", seed=0)
+    asked = materials_of(Corpus(chunks, [everywhere, *in_passing], []), "broad", seed=0)
 
     alone = [one.inputs["about"][0] for one in asked if len(one.inputs["about"]) == 1]
     assert "Rhine" in alone

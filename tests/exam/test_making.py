@@ -11,8 +11,8 @@ from dspy.utils import DummyLM
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset, read_questions
 from kraq_dspy.eval.asked import AskedSystem
-from kraq_dspy.eval.testset import as_line, as_row
-from kraq_dspy.eval.testset_making import estimate_testset
+from kraq_dspy.exam.making import estimate_testset
+from kraq_dspy.exam.testset import as_line, as_row
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.indexing import build_index
 from kraq_dspy.models.lms.local_models import QUESTIONS
