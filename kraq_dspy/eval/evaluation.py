@@ -13,8 +13,10 @@ import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval import questions
+from kraq_dspy.eval.about import about_system
 from kraq_dspy.eval.asked import AskedSystem, Asking, hidden_documents
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
@@ -26,9 +28,7 @@ from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
-from kraq_dspy.eval.tables.data import checksum_of
-from kraq_dspy.eval.tables.systems import about_system
-from kraq_dspy.eval.tables.terminal import print_run
+from kraq_dspy.eval.terminal import print_run
 from kraq_dspy.exam.review import REJECTED, STALE
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
