@@ -190,7 +190,8 @@ class EmbeddedEngine(SharedByCopies):
         gets names, and a text the answer to a question, or the gist; what else there is gets the
         text, for `fitted` to read."""
         kind, choices = task.outputs[name], task.choices.get(name, ())
-        if "question" in task.inputs and len(task.inputs) > 1 and kind in ("int", "float", "union", "optional"):
+        is_asked = "question" in task.inputs and len(task.inputs) > 1
+        if is_asked and kind in ("int", "float", "union", "optional"):
             return self._guessed_text(task)
 
         share = _supported_share(task)
@@ -205,7 +206,12 @@ class EmbeddedEngine(SharedByCopies):
         if kind == "list":
             every_sentence = sentences(_everything(task))
             return list(dict.fromkeys(entry for part in every_sentence for entry in names_in(part)))
-        return self._guessed_text(task)
+        if is_asked or kind == "str":
+            return self._guessed_text(task)
+        raise ModelError(
+            f"The embedded model has no way to make the field {name!r} ({kind}) without a question to answer. Name a "
+            "real model for this role."
+        )
 
     def _guessed_text(self, task: Task) -> str:
         if "question" in task.inputs and len(task.inputs) > 1:
