@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.metrics.for_dspy import named_metric as named_metric
     from kraq_dspy.eval.metrics.for_dspy import own_metric as own_metric
     from kraq_dspy.eval.metrics.for_dspy import paper_match as paper_match
+    from kraq_dspy.eval.metrics.for_dspy import rag_metric as rag_metric
+    from kraq_dspy.eval.metrics.for_dspy import rag_quality as rag_quality
     from kraq_dspy.eval.metrics.for_dspy import rouge_l as rouge_l
     from kraq_dspy.eval.metrics.for_dspy import similarity_metric as similarity_metric
     from kraq_dspy.eval.metrics.for_dspy import token_f1 as token_f1
@@ -75,8 +77,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.eval.judges": ("BinaryJudge", "Groundedness", "RubricJudge"),
         "kraq_dspy.eval.metrics.for_dspy": (
             "Metric", "answer_found", "bleu_1", "bleu_4", "contains", "exact_match", "grounded", "meteor",
-            "named_metric", "own_metric", "paper_match", "rouge_l", "similarity_metric", "token_f1",
-            "token_precision", "token_recall",
+            "named_metric", "own_metric", "paper_match", "rag_metric", "rag_quality", "rouge_l", "similarity_metric",
+            "token_f1", "token_precision", "token_recall",
         ),
         "kraq_dspy.eval.metrics.retrieval": (
             "all_supporting_at_k", "average_precision", "hits_at_k", "mrr", "ndcg_at_k", "precision_at_k",

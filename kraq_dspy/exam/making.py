@@ -50,6 +50,8 @@ SMALLEST_BATCH = 8
 OVERSAMPLED, OVERSAMPLED_BY_RULES = 2.0, 3.0
 """Questions that are made for each that is kept, so that there is something to draw from: by a model, and by rules,
 which cost nothing."""
+DO_NOT_KNOW = "I do not know"
+"""The gold answer of a question that nothing answers, in the words that the answering signatures ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +103,33 @@ def make_testset(
 
 
 def make_trainset(
-    space: Workspace, n: int = TRAINSET_QUESTIONS, *, seed: int = 0, progress: Progress | None = None
+    space: Workspace,
+    n: int = TRAINSET_QUESTIONS,
+    *,
+    unanswerable: float = 0.0,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> list[dspy.Example]:
-    """Questions that the index answers, for DSPy's optimizers: `question` and `passages` are inputs, `answers` gold.
+    """Questions about the index, for DSPy's optimizers and `dspy.Evaluate`: `question` is the only input.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     dspy.BootstrapFewShot(metric=token_f1).compile(program, trainset=make_trainset(space))
 
-    They are facts and bridges of a test set, with the texts of their gold passages. Measure on other questions: on
-    people's, or on a set of another seed whose documents are others (`Testset.split`).
+    They fit any module whose `forward` takes a question. The questions are facts and bridges of a test set. `answers`,
+    `answer` and `supporting_ids` (documents) are gold, `passages` the texts of the gold passages; a demonstration for a
+    step that reads passages has them. `unanswerable`, in [0, 1), is the share of questions that suppose what no
+    document says: their `answers` are empty, their `answer` is "I do not know", and `answerable` is False
+    (`rag_quality` scores whether a program refuses them).
+
+    Measure on other questions: on people's, or on a set of another seed whose documents are others (`Testset.split`).
+    Raises ConfigError for a share outside [0, 1).
     """
-    plan = TestsetPlan(n, {kinds.FACT: 2, kinds.BRIDGE: 1}, seed)
+    if not 0 <= unanswerable < 1:
+        raise ConfigError(f"unanswerable is {unanswerable!r}; expected a share from 0 up to, but not including, 1.")
+
+    answered = 1 - unanswerable
+    shares = {kinds.FACT: 2 / 3 * answered, kinds.BRIDGE: 1 / 3 * answered, kinds.FALSE_PREMISE: unanswerable}
+    plan = TestsetPlan(n, shares, seed)
     testset = make_testset(space, plan=plan, progress=progress)
     texts = {chunk.id: chunk.passage for chunk in space.index.all(Chunk)}
     return [
@@ -120,9 +138,10 @@ def make_trainset(
             question=row.question,
             passages=[texts[passage.chunk_id] for passage in row.passages],
             answers=list(row.answers),
-            answer=row.answers[0],
+            answer=row.answers[0] if row.answers else DO_NOT_KNOW,
+            answerable=row.is_answerable,
             supporting_ids=list(row.supporting_ids),
-        ).with_inputs("question", "passages")
+        ).with_inputs("question")
         for row in testset
     ]
 

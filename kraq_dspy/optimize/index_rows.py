@@ -20,9 +20,9 @@ from kraq_dspy.exam.corpus import Corpus
 from kraq_dspy.exam.kinds import FACT
 from kraq_dspy.exam.materials import materials_of
 from kraq_dspy.indexing.catalogue.review import evidence_for
-from kraq_dspy.indexing.view.making import rule_based_models
 from kraq_dspy.models.lms.engines.rule_based.exam.facts import fact_about
 from kraq_dspy.models.lms.engines.rule_based.rewrite import rephrased
+from kraq_dspy.models.lms.roles import rule_based_models
 from kraq_dspy.optimize.rows import MIN_ROWS, Row
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.element_list import ElementList

@@ -170,7 +170,7 @@ def test_a_trainset_has_what_a_reader_is_given_and_what_is_right(changed: Path) 
 
     assert examples
     for example in examples:
-        assert set(example.inputs().toDict()) == {"question", "passages"}
+        assert set(example.inputs().toDict()) == {"question"}
         assert any(example.answer in passage for passage in example.passages)
 
 
