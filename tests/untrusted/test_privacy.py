@@ -56,7 +56,8 @@ class Watched:
         words = "\n".join("|".join(command) for command in commands)
         return subprocess.Popen(
             [*traced, sys.executable, "-c", WATCHED, words],
-            cwd=self._folder, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            cwd=self._folder, env=self._environment, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def run(self, *commands: tuple[str, ...]) -> str:
