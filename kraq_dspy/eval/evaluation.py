@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -63,6 +64,9 @@ class Evaluation:
     def rows(self) -> tuple[ResultRow, ...]:
         """A row for each question of each system."""
         return self.summary.rows
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def mean(self, metric: str, system: str | None = None) -> float:
         """Return the mean of a metric for a system, by default the first. Raises EvaluationError

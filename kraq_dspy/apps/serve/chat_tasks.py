@@ -72,7 +72,8 @@ _ABOUT_A_TALK = re.compile(
 )
 _FORM_ALONE = re.compile(
     r"\b(?:only|alone|just|single|one|nothing else|no (?:other|additional|extra|explanation|punctuation|quot\w{1,10})|"
-    r"without|at most|or less|or fewer|no more than|words? max\w{0,4}|(?:with)?in \w{1,12}(?: (?:or|to) \w{1,12})? words?|"
+    r"without|at most|or less|or fewer|no more than|words? max\w{0,4}|"
+    r"(?:with)?in \w{1,12}(?: (?:or|to) \w{1,12})? words?|"
     r"do not use|JSON)\b"
     r"|\d\s?[-–]\s?\d{1,2}[ -]words?\b",
     re.IGNORECASE,

@@ -17,6 +17,7 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import require_options
+from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy._internal.step import prediction as prediction_of
 from kraq_dspy.errors import ConfigError, counted
@@ -154,7 +155,7 @@ class QASearch(SavableModule):
         search.seconds = perf_counter() - started
         if entry is not None:
             timings = {"catalogue": search.seconds, "wall": search.seconds}
-            return dspy.Prediction(
+            return RagPrediction(
                 answer=entry.answer, hits=[], source="catalogue", entry=entry, search=search, timings=timings
             )
 
