@@ -59,14 +59,14 @@ def asked(make: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize(("name", "option", "bound"), bounds(RETRIEVERS))
 def test_a_retriever_is_asked_with_each_bound_of_its_options(
-    space: Workspace, name: str, option: str, bound: float
+    space: Workspace, name: str, option: str, bound: Any
 ) -> None:
     asked(lambda: space.retriever(name, **{option: bound})(QUESTION, 2))
 
 
 @pytest.mark.parametrize(("name", "option", "bound"), bounds(PROGRAMS))
 def test_a_program_is_asked_with_each_bound_of_its_options(
-    space: Workspace, name: str, option: str, bound: float
+    space: Workspace, name: str, option: str, bound: Any
 ) -> None:
     asked(lambda: space.program(name, **{option: bound})(question=QUESTION))
 
@@ -76,7 +76,7 @@ def test_a_program_is_asked_with_each_bound_of_its_options(
     [("retriever", *case) for case in beyond(RETRIEVERS)] + [("program", *case) for case in beyond(PROGRAMS)],
 )
 def test_what_lies_beyond_a_bound_is_refused_by_the_options_name(
-    space: Workspace, make: str, name: str, option: str, value: float
+    space: Workspace, make: str, name: str, option: str, value: Any
 ) -> None:
     required = {"model": "cross"} if name == "cross-encoder" else {}
     with pytest.raises(ConfigError, match=f"'{option}' is {value:g}|'{option}' is {value}"):
