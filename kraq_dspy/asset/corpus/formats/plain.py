@@ -11,6 +11,7 @@ import yaml
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.formats.rtf import RTF, read_rtf
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.scope import ACL, labels_of
 from kraq_dspy.records import Heading, Metadata
@@ -53,12 +54,18 @@ def _labels(fields: Metadata, settings: ReadSettings) -> tuple[str, ...]:
     return labels_of(fields[ACL]) if ACL in fields else ()
 
 
-_KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, epub, eml, ipynb, csv, json, jsonl, parquet"
+_KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, xls, ods, rtf, epub, eml, ipynb, csv, json, jsonl, parquet"
 
 
 @refuses_unreadable
 def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """A file of any kind whose bytes are text, such as README, source code or a log. Its title is its name."""
+    """A file of any kind whose bytes are text, such as README, source code or a log. Its title is its name. Rich text
+    is known by its beginning, since Word gives it the name .doc, too."""
+    with path.open("rb") as stream:
+        is_rich = stream.read(len(RTF)) == RTF
+    if is_rich:
+        yield from read_rtf(path, settings)
+        return
     try:
         row = _read(path, settings)
     except UnreadableTextError as error:
