@@ -8,7 +8,7 @@ from kraq_dspy.asset.corpus.formats.decode import read_limited, refuses_unreadab
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
 from kraq_dspy.asset.corpus.formats.sheets import counted
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
-from kraq_dspy.errors import import_extra
+from kraq_dspy.errors import needs
 
 RTF = b"{\\rtf"
 _TOKEN = re.compile(rb"\\([a-z]{1,32})(-?\d{1,10})?[ ]?|\\'[0-9a-fA-F]{2}|\\[^a-z]|[{}]|[^\\{}]+", re.DOTALL)
@@ -23,7 +23,8 @@ _NOT_TEXT = frozenset(
 def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The text, a line for each paragraph, cells of a table with tabs between them. Hidden text and what is struck out
     or deleted is left out, and counted. The title is the file's name."""
-    striprtf = import_extra("striprtf.striprtf", "formats", "Reading rtf")
+    with needs("striprtf", "formats", "Reading rtf"):
+        from striprtf.striprtf import rtf_to_text
     with path.open("rb") as stream:
         data = read_limited(stream, settings)
     if not data.lstrip().startswith(RTF):
@@ -31,7 +32,7 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         return
     seen, n_hidden = _without_unseen(data)
     try:
-        text = striprtf.rtf_to_text(seen.decode("latin-1"), errors="replace")
+        text = rtf_to_text(seen.decode("latin-1"), errors="replace")
     except Exception as error:  # noqa: BLE001  striprtf raises whatever a damaged file makes its code raise
         yield damaged(error)
         return
