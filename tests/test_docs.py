@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.eval.tables.table import DEFINITIONS, KINDS, table_from_dict
+from kraq_dspy.papers.tables.table import DEFINITIONS, KINDS, table_from_dict
 from kraq_dspy.workspace.registry import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,7 +60,9 @@ def test_a_link_that_leads_nowhere_would_be_seen(tmp_path: Path) -> None:
 
 
 def test_every_page_is_reached_by_the_navigation_or_by_the_index_of_its_folder() -> None:
-    nav = re.findall(r"- ([\w/-]+\.(?:md|ipynb))$", (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1], re.MULTILINE)
+    nav = re.findall(
+        r"- ([\w/-]+\.(?:md|ipynb))$", (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1], re.MULTILINE
+    )
     assert len(nav) == len(set(nav))
     reached = {DOCS / page for page in nav}
     for index in [page for page in reached if page.name == "index.md"]:
