@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from kraq_dspy.asset.corpus.formats.decode import read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
@@ -24,7 +25,8 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The text, a line for each paragraph, cells of a table with tabs between them. Hidden text and what is struck out
     or deleted is left out, and counted. The title is the file's name."""
     with needs("striprtf", "formats", "Reading rtf"):
-        from striprtf.striprtf import rtf_to_text
+        from striprtf import striprtf
+    to_text: Any = striprtf.rtf_to_text
     with path.open("rb") as stream:
         data = read_limited(stream, settings)
     if not data.lstrip().startswith(RTF):
@@ -32,7 +34,7 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         return
     seen, n_hidden = _without_unseen(data)
     try:
-        text = rtf_to_text(seen.decode("latin-1"), errors="replace")
+        text = to_text(seen.decode("latin-1"), errors="replace")
     except Exception as error:  # noqa: BLE001  striprtf raises whatever a damaged file makes its code raise
         yield damaged(error)
         return
