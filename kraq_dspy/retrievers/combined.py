@@ -233,8 +233,8 @@ def require_questions(space: Space, source: str) -> None:
             "--random-questions"
         )
     raise IndexStateError(
-        "The index holds no questions of its communities, and combined retrieval needs them. Make them with `kraq resume "
-        "DIR`, or go without them (alpha=1)."
+        "The index holds no questions of its communities, and combined retrieval needs them. Make them with `kraq "
+        "resume DIR`, or go without them (alpha=1)."
     )
 
 
