@@ -122,14 +122,19 @@ class MissingExtraError(KraqError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}. Install it with: pip install 'kraq-dspy[{extra}]'"
-            f"{_CPU_FIRST if package == 'torch' else ''}"
+            f"{_TO_KNOW_FIRST.get(package, '')}"
         )
 
 
-_CPU_FIRST = (
-    ". Without a GPU, install PyTorch's build for CPUs before it (pytorch.org, Get Started, Compute Platform CPU), "
-    "otherwise pip downloads some gigabytes of CUDA"
-)
+_IS_GPL = ". The license of igraph, which this installs, is the GPL"
+_TO_KNOW_FIRST = {
+    "torch": (
+        ". Without a GPU, install PyTorch's build for CPUs before it (pytorch.org, Get Started, Compute Platform CPU), "
+        "otherwise pip downloads some gigabytes of CUDA"
+    ),
+    "igraph": _IS_GPL,
+    "cdlib": _IS_GPL,
+}
 
 
 @contextmanager
