@@ -16,13 +16,10 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
-<<<<<<< HEAD
-from kraq_dspy.asset.graph.partition import require_engine, with_engine
-=======
 from kraq_dspy.asset.corpus.load import is_about_labels
+from kraq_dspy.asset.graph.partition import require_engine, with_engine
 from kraq_dspy.asset.label_names import possible_names
 from kraq_dspy.asset.scope import NOBODY
->>>>>>> main
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
