@@ -7,6 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+__all__ = [
+    "BudgetExceededError", "CatalogueConflictError", "CatalogueError", "ConfigError", "CorpusError",
+    "EncoderMismatchError", "EvaluationError", "ExchangeError", "IndexLockedError", "IndexStateError", "KraqError",
+    "MissingExtraError", "MissingLogprobsError", "ModelError", "RemovedDocumentsError", "ScopeError",
+    "ServerDownError", "StateError", "TrainingError", "UnembeddableError", "UnknownRecordError", "UntrustedError",
+    "WorseProgramError",
+]  # fmt: skip
+
 
 class KraqError(Exception):
     """The base of every error that this library raises on purpose.

@@ -29,6 +29,13 @@ from kraq_dspy._internal.checks import suggestion
 from kraq_dspy._internal.options import Checked, Count, NotNegative, OneOf, Positive, Share, options_of
 from kraq_dspy.errors import ConfigError
 
+__all__ = [
+    "PRESETS", "AskSettings", "ChunkSettings", "CommunitySettings", "CorpusSettings", "EncoderSettings",
+    "ExtractSettings", "InstructedSettings", "K2RAGSettings", "QuestionSettings", "RedactSettings", "RefusalSettings",
+    "ResolveSettings", "RoleSettings", "RunSettings", "Settings", "StoreSettings", "SummarySettings", "read_settings",
+    "settings_from_dict",
+]  # fmt: skip
+
 ROLES = (
     "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
 )  # fmt: skip
