@@ -130,8 +130,7 @@ class MissingExtraError(KraqError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         install = f"pip install 'kraq-dspy[{extra}]'" if extra else "pip install kraq-dspy"
         super().__init__(
-            f"{purpose} needs the package {package!r}. Install it with: {install}"
-            f"{_TO_KNOW_FIRST.get(package, '')}"
+            f"{purpose} needs the package {package!r}. Install it with: {install}{_TO_KNOW_FIRST.get(package, '')}"
         )
 
 
