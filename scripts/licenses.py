@@ -95,13 +95,13 @@ def license_of(package: Distribution) -> str:
     """The license as the metadata name it: its expression, else its classifiers, else what the field says. Of
     several classifiers all count, since they do not say whether one may choose."""
     metadata = package.metadata
-    if expression := metadata.get("License-Expression"):
-        return str(expression)
+    if "License-Expression" in metadata:
+        return metadata["License-Expression"]
     classifiers = [
         line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier", []) if line.startswith("License :: ")
     ]
     named = [each for each in classifiers if each != "OSI Approved"]
-    field = str(metadata.get("License") or "").strip()
+    field = metadata["License"].strip() if "License" in metadata else ""
     if named:
         return " AND ".join(named)
     return field.splitlines()[0] if field else ""

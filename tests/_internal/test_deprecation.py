@@ -24,11 +24,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 def _since_of_names() -> dict[str, str]:
     """The version since which each deprecated name of the package warns, by the file and the line."""
     place = {"warn_of": 1, "going": 1, "Former": 0}
-    return {
-        f"{call.file}:{call.line}": call.arguments[place[call.name]].value
-        for call in sources().calls
-        if call.name in place and isinstance(call.arguments[place[call.name]], ast.Constant)
-    }
+    arguments = (
+        (f"{call.file}:{call.line}", call.arguments[place[call.name]]) for call in sources().calls if call.name in place
+    )
+    return {where: str(since.value) for where, since in arguments if isinstance(since, ast.Constant)}
 
 
 def test_no_deprecated_name_outlives_its_two_minor_versions() -> None:

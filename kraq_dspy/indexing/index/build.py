@@ -499,7 +499,7 @@ def _settings_and_embedder(recorded: Manifest | None, options: BuildOptions) -> 
     """The settings name the encoder and the engine of Leiden as they are; an encoder that is given stands in the place
     of theirs. An index that is there keeps its precision and its engine, unless the settings name others."""
     settings = options.get("settings") or Settings()
-    communities = with_engine(settings.communities, recorded and recorded.settings.communities)
+    communities = with_engine(settings.communities, recorded.settings.communities if recorded else None)
     settings = dataclasses.replace(settings, communities=communities)
     given = options.get("embedder")
     if given is not None:
