@@ -167,6 +167,10 @@ class OpenedIndex(SharedByCopies):
             index.close()  # with its lock
             raise
 
+    def let_go(self) -> None:
+        """Hold the state no more, so that it may be removed, in a process that ends at once."""
+        self._index.let_go()
+
     def close(self) -> None:
         if "summarised" in self.__dict__:  # was asked for
             self.summarised.close()

@@ -242,7 +242,7 @@ class Owns(Owner, Models):
                 _ = space.index  # refused now, before anything is loaded for it
                 yield space
             else:
-                with space.scoped(scope) as scoped:
+                with space.scoped(scope) if write else space.handed_over(scope) as scoped:
                     _note_if_empty(scoped)
                     yield scoped
 

@@ -158,7 +158,15 @@ def _run(
             started(address_of(listening))
 
         server = Server(make_app(indexes, settings, access_log=log), tell)
-        at_once_at_the_end(lambda: server.run_on(listening))
+
+        def serve() -> None:
+            try:
+                server.run_on(listening)
+            finally:
+                for each in indexes.values():
+                    each.let_go()
+
+        at_once_at_the_end(serve)
 
 
 def say_started(indexes: "Mapping[str, ServedIndex]", address: str) -> None:

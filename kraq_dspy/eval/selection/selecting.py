@@ -71,11 +71,11 @@ def select(
         questions: as for `read_questions`, with the documents that answer, or with answers.
         plan: the candidates to try, and the minutes for them.
         metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
-        "answer_found". By default recall, or answer_found if the questions name no documents.
+            "answer_found". By default recall, or answer_found if the questions name no documents.
         settings: for everything that does not vary, such as the encoder.
         embedder: an encoder in place of the one that the settings name.
         limits: most calls, tokens and cost for a graph or a retriever. Without limits, no language
-        model makes a graph.
+            model makes a graph.
         columns: names of columns that are not found by themselves.
         encoding: that of a file of questions that is not UTF-8.
         out: the folder of indexes, rows and report. The same call goes on if it was interrupted. Without it,

@@ -40,14 +40,18 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                 return
             pages = _Pages(reader, _opened(pypdfium2, data))
             title = _title(reader)
+        except MemoryError:
+            raise
         except Exception as error:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
             yield BadRow(f"The PDF is damaged ({_words(error)}). Open and save it anew, or take it out of the corpus.")
             return
 
         texts: list[str] = []
-        for number in range(1, len(pages) + 1):
+        for number in range(1, min(len(pages), _MOST_PAGES) + 1):
             try:
                 text = pages.text(number)
+            except MemoryError:
+                raise
             except Exception as error:  # noqa: BLE001  as above
                 text = ""
                 pages.damaged.append(number)
@@ -61,6 +65,10 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                 return
 
         headings = _headings(reader, texts)
+        if len(pages) > _MOST_PAGES:
+            yield BadRow(
+                f"The PDF has {len(pages):,} pages, of which the first {_MOST_PAGES:,} are used. Split it.", "pages"
+            )
         pages.close()
 
     if not any(texts):
@@ -205,6 +213,7 @@ def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
 
 
 _MOST_HEADINGS = 10_000
+_MOST_PAGES = 50_000
 
 
 def _words(error: Exception) -> str:
