@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Reads, Refuses
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import needs
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mcp(ChosenProgram, Reads, Refuses):
+class Mcp(TakesStates, ChosenProgram, Reads, Refuses):
     """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
     neighbours_of, read_document.
 
@@ -51,6 +51,7 @@ class Mcp(ChosenProgram, Reads, Refuses):
                 )
                 listening = stack.enter_context(bound(self.host, self.port)) if self.http else None
                 choice = self.choice()
+                self.require_asked("mcp", "answering", "conversation")
                 space = stack.enter_context(self.opened(self.index_dir))
                 tools = IndexTools(space, choice, answer_anyway=self.answer_anyway)
                 server = make_server(tools)

@@ -86,8 +86,14 @@ def _shown_to_agents() -> Iterator[None]:
 
 def without_places(message: str) -> str:
     """The message with paths of this machine cut down to their last part."""
-    message = re.sub(r"(['\"])(?:~|\.{1,2})?/[^'\"]*?([^/'\"]+)/?\1", r"\1\2\1", message)
+    message = re.sub(r"(['\"])((?:~|\.{1,2})?/[^'\"]*)\1", _last_part, message)
     return re.sub(r"(?<![\w/:.~])(?:~|\.{1,2})?/(?:[^\s/'\"]+/)*([^\s/'\",;)]+)", r"\1", message)
+
+
+def _last_part(quoted: re.Match[str]) -> str:
+    """The last part of a path between quotes; what has none stays."""
+    part = quoted[2].rstrip("/").rpartition("/")[2]
+    return f"{quoted[1]}{part}{quoted[1]}" if part else quoted[0]
 
 
 def http_app(server: Any, settings: ServeSettings) -> Watch:

@@ -162,8 +162,9 @@ class IndexTools:
         answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
 
         text = _text(question, "question")
-        refuse = self.space.refuses and not (answer_anyway or self.answer_anyway)
-        prediction = await self.space.aask(text, answering, history=history, refuse=refuse)
+        anyway = answer_anyway or self.answer_anyway
+        refuse = self.space.refuses and not anyway
+        prediction = await self.space.aask(text, answering, history=history, refuse=refuse, anyway=anyway)
 
         hits = list(prediction.get("hits") or ())
         return {
