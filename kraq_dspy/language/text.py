@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 
 from stop_words import StopWordError, get_stop_words
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.language.vocabulary import LANGUAGES, STOP
 
 _MARKS = (

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from kraq_dspy._internal.checks import require_between
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts
 from kraq_dspy.records import Chunk, Hit

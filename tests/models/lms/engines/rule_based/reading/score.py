@@ -1,6 +1,6 @@
 """Scores what the embedded model reads from small corpora: short answers that are right or false, sentences, refusals.
 
-    python -m tests.models.lms.engines.rule_based.reading.score first_hundred --wrong
+python -m tests.models.lms.engines.rule_based.reading.score first_hundred --wrong
 """
 
 import re
