@@ -21,7 +21,7 @@ _LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[’'.\-&]{_LETTERS})*")
 _ELIDED = re.compile(r"^(?:(?:jus|lors|puis|quoi)?qu|[cdjlmnst]|dell|nell|sull|all|un)[’']")
 """What French and Italian write together with the next word, "l'index", "qu'un"."""
-WRAPPED = range(40, 111)
+WRAPPED = range(40, 123)
 """Widths at which texts are broken into lines by hand or by an editor."""
 REPEATED = 20  # words, from which on a fifth of them have to differ
 HEADING = re.compile(r"^ {0,3}#{1,6} .*$\n?", re.MULTILINE)
@@ -113,7 +113,7 @@ def unwrapped(text: str) -> str:
 
 
 def _joined(block: str) -> list[str]:
-    """The lines of a block, each with the next where that goes on in small letters, or its first word would not fit."""
+    """The lines of a block, each with the next where that goes on in small letters, its first word would not fit, or a small word ends it."""
     lines = [line.strip() for line in block.split("\n") if line.strip()]
     width = max((len(line) for line in lines), default=0)
     is_wrapped = len(lines) > 2 and width in WRAPPED
@@ -122,7 +122,8 @@ def _joined(block: str) -> list[str]:
     for line, following in pairwise([*lines, ""]):
         joined[-1:] = [f"{joined[-1]} {line}"] if goes_on else [*joined[-1:], line]
         full = is_wrapped and len(line) + 1 + len(following.partition(" ")[0]) > width
-        goes_on = len(line) >= WRAPPED.start and (full or following[:1].islower())
+        breaks_off = line.rpartition(" ")[2] in STOP  # "The load was", before "2.5 kN"
+        goes_on = len(line) >= WRAPPED.start and bool(following) and (full or breaks_off or following[:1].islower())
     return joined
 
 

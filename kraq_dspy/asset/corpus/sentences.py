@@ -8,8 +8,8 @@ import re
 
 _ALWAYS_GOES_ON = frozenset(
     "mr mrs ms dr prof st sr sra jr messrs mme mlle mm gen col lt sgt capt rev hon gov sen rep pres mt ft vs cf viz "  # noqa: SIM905
-    "e.g i.e p.ex c.-à-d approx ca env al hr fr frl bzw z.b d.h u.a d.i i.d.r s.o vgl ggf evtl inkl exkl zzgl geb gest sog "
-    "avda dña jh mio mrd ph.d".split()
+    "e.g i.e p.ex c.-à-d approx ca env al hr fr frl bzw z.b d.h u.a d.i i.d.r s.o vgl ggf evtl inkl exkl zzgl geb "
+    "gest sog avda dña jh mio mrd ph.d".split()
 )
 """Abbreviations behind which a sentence goes on, whatever follows."""
 _BEFORE_A_NUMBER = frozenset(
@@ -20,10 +20,12 @@ _BEFORE_A_NUMBER = frozenset(
 _WORDS_TOO = frozenset(("no", "nos", "fig", "figs", "art", "arts", "mar", "dec", "sec", "n"))
 """Those of them that end sentences as words."""
 _OF_A_NAME = frozenset(
-    "inc ltd co corp bros univ dept dist est ave av blvd rd sq bldg gmbh mfg intl assn u.s u.k u.n u.s.a d.c a.m p.m "  # noqa: SIM905
+    "bros univ dept dist est ave av blvd rd sq bldg mfg intl assn u.s u.k u.n u.s.a d.c a.m p.m "  # noqa: SIM905
     "j.-c etc usw usf str min max std".split()
 )
 """Abbreviations that may end a sentence: they do before a word that begins sentences."""
+_OF_A_FIRM = frozenset("inc ltd co corp llc plc gmbh".split())  # noqa: SIM905
+"""Abbreviations that end a firm's name, and a sentence before any capital but that of another of them."""
 _OPENERS = frozenset(
     "the a an this that these those there here it its he his she her they their we our you your i who what when where "  # noqa: SIM905
     "why how which if in on at by for from with without after before during since until as but and or so yet then no "
@@ -102,6 +104,8 @@ def _goes_on(before: str, following: str) -> bool:
         return True
     if last in _BEFORE_A_NUMBER and last not in _WORDS_TOO and len(last) > 1:
         return not opens
+    if last in _OF_A_FIRM:
+        return next_word is not None and next_word[0].rstrip(".").lower() in _OF_A_FIRM
     if last in _OF_A_NAME or last.endswith("str") or _is_initial(last):
         return bool(following) and not opens
     return False

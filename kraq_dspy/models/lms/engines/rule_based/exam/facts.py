@@ -14,7 +14,7 @@ from kraq_dspy.language.names import names_in, with_another_name
 from kraq_dspy.language.templates import definition, is_person
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import STOP
-from kraq_dspy.models.lms.engines.rule_based.answer import DATE
+from kraq_dspy.models.lms.engines.rule_based.reading.values import DATE
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
     may_be_related,

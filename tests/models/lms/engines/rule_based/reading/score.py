@@ -19,7 +19,7 @@ from kraq_dspy.settings import ChunkSettings, EncoderSettings
 
 HERE = Path(__file__).parent
 MOST_WORDS = 8  # of a short answer
-MORE_WORDS = 4
+MORE_WORDS = 5
 """Words that a short answer may have beside the expected ones: a name's office, "the crossing to"."""
 
 
@@ -76,8 +76,10 @@ def score(name: str, similar: Similar) -> list[Scored]:
 def outcome_of(asked: Asked, text: str, passages: Sequence[str]) -> str:
     """What an answer is worth, by its short part and by the words of its sentences."""
     is_answerable = bool(asked.short)
+    if text == UNKNOWN and is_answerable:
+        return "quoted" if asked.is_derived else "refused"
     if text == UNKNOWN:
-        return "refused" if is_answerable else "declined"
+        return "declined"
 
     short = short_part(text, passages)
     if short:
