@@ -113,7 +113,8 @@ def unwrapped(text: str) -> str:
 
 
 def _joined(block: str) -> list[str]:
-    """The lines of a block, each with the next where that goes on in small letters, its first word would not fit, or a small word ends it."""
+    """The lines of a block, each with the next where that goes on in small letters, where its first word would not fit,
+    and where a small word ends the line."""
     lines = [line.strip() for line in block.split("\n") if line.strip()]
     width = max((len(line) for line in lines), default=0)
     is_wrapped = len(lines) > 2 and width in WRAPPED

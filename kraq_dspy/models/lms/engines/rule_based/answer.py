@@ -13,14 +13,18 @@ from kraq_dspy.language.text import clipped, content_words, distinct, parted, se
 from kraq_dspy.language.told import is_english, language_of, language_of_question
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
-from kraq_dspy.models.lms.engines.rule_based.reading.comparison import comparative_in, kinds_compared, stated, wants_less
-from kraq_dspy.models.lms.engines.rule_based.reading.meaning import is_among
+from kraq_dspy.models.lms.engines.rule_based.reading.comparison import (
+    comparative_in,
+    kinds_compared,
+    stated,
+    wants_less,
+)
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import is_in
 from kraq_dspy.models.lms.engines.rule_based.reading.question import CLOSED, Asked, read
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
-from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED, short_answer_in, sizes_in
+from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED, only_value, short_answer_in, sizes_in
 from kraq_dspy.models.lms.engines.rule_based.reading.table import with_rows_as_sentences
 from kraq_dspy.models.lms.engines.rule_based.reading.told import is_told
-from kraq_dspy.models.lms.engines.rule_based.reading.values import YEAR
 from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
 UNKNOWN = "I do not know"
@@ -36,7 +40,9 @@ EITHER = re.compile(
 NAME_OF_FILE = re.compile(
     r"_|^(?:README|NEWS|CHANGES|CHANGELOG|LICENSE|COPYING|AUTHORS|INSTALL|CONTRIBUTING|TODO|INDEX)$", re.IGNORECASE
 )
-LATER = re.compile(r"\b(later|latest|younger|youngest|newer|more recent(ly)?|last|second)\b", re.IGNORECASE)
+LATER = re.compile(
+    r"\b(later|latest|younger|youngest|newer|more recent(ly)?|most recent(ly)?|last|second)\b", re.IGNORECASE
+)
 EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
 POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
 """How a sentence begins that is about what its passage's title names."""
@@ -153,22 +159,31 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
                 return Reply(span, (_alone(part),))
 
     chain = _chain(question, evidence, _language(question, passages))
-    span = _short_of_two(asked, chain) if is_read and len(chain) == 2 and not asked.is_plain else ""
+    span = _short_of_chain(asked, chain) if is_read and not asked.is_plain else ""
     return Reply(span, tuple(map(_alone, chain)))
 
 
-def _short_of_two(asked: Asked, chain: Sequence[Evidence]) -> str:
-    """The short answer to a question of two steps: of the sentence that has the words which the other lacks."""
-    for part, other in (tuple(reversed(chain)), tuple(chain)):
-        told = (*sense_of(other.text), *sense_of(other.title))
-        left = tuple(word for word in asked.words if not is_among(word.keys, told))
+def _short_of_chain(asked: Asked, chain: Sequence[Evidence]) -> str:
+    """The short answer to a question of two steps: of the sentence that has the words which the other lacks, or the
+    only value of its kind in both.
+
+    One word may stand in neither: a novel "by" somebody is that author's.
+    """
+    pairs = [(chain[1], chain[0]), (chain[0], chain[1])] if len(chain) == 2 else []
+    for part, other in pairs:
+        told = sense_of(other.text) | sense_of(other.title)
+        own = sense_of(part.text) | sense_of(part.title)
+        nowhere = [word for word in asked.words if not is_in(word.keys, told | own)]
+        if len(nowhere) > 1:
+            break
+        left = tuple(word for word in asked.words if not is_in(word.keys, told) and word not in nowhere)
         names = tuple(name for name in asked.names if name not in f"{other.title} {other.text}")
         if left and len(left) < len(asked.words):
             rest = replace(asked, words=left, names=names)
             span = short_answer_in(rest, part.text, f"{part.title}\n{part.above}", part.title)
             if span:
                 return span
-    return ""
+    return only_value(asked, [(part.text, part.title) for part in chain])
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +444,11 @@ def _of_two(question: str, first: str, second: str, evidence: list[Evidence]) ->
     beyond_names = set(content_words(question)) - names
     n_first, n_second = _most_shared(beyond_names, about_first), _most_shared(beyond_names, about_second)
     if n_first == n_second or not beyond_names:
-        return Reply("", tuple(dict.fromkeys(_alone(part) for part in (*about_first[:1], *about_second[:1]))) or (_alone(evidence[0]),))
+        return Reply(
+            "",
+            tuple(dict.fromkeys(_alone(part) for part in (*about_first[:1], *about_second[:1])))
+            or (_alone(evidence[0]),),
+        )
     chosen, about = (first, about_first) if n_first > n_second else (second, about_second)
     return Reply(chosen, (_alone(about[0]),))
 

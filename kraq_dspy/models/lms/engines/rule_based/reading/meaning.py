@@ -61,7 +61,10 @@ def keys_of(word: str) -> Keys:
 
 def _plain(word: str) -> str:
     """ "leav" of "leaves", "left" and "leaving"."""
-    singular = word[:-1] if len(word) > 3 and re.search(r"[^siu]s$", word) else word
+    if len(word) > 4 and word.endswith("ies"):
+        singular = f"{word[:-3]}y"
+    else:
+        singular = word[:-1] if len(word) > 3 and re.search(r"[^siu]s$", word) else word
     if word.startswith("re") and word[2:] in _IRREGULAR:
         return stem(f"re{_IRREGULAR[word[2:]]}")
     plain = _IRREGULAR.get(word) or _IRREGULAR.get(singular) or base_of(word) or singular
@@ -92,17 +95,31 @@ def same(first: str, second: str) -> bool:
 
 def are_same(first: Keys, second: Keys) -> bool:
     """Whether two words share a key, or one begins with the other and is little longer."""
-    if not first.isdisjoint(second):
-        return True
-    return any(_continues(one, other) for one in first for other in second)
-
-
-def _continues(one: str, other: str) -> bool:
-    if " " in one or " " in other or min(len(one), len(other)) < _PREFIX or abs(len(one) - len(other)) > _LONGER:
-        return False
-    return one.startswith(other) or other.startswith(one)
+    return is_in(first, second)
 
 
 def is_among(word: Keys, others: Iterable[Keys]) -> bool:
     """Whether one of the others is the same word."""
     return any(are_same(word, other) for other in others)
+
+
+def is_in(word: Keys, vocabulary: Keys) -> bool:
+    """Whether a vocabulary, all keys of many words together, has the word."""
+    if not word.isdisjoint(vocabulary):
+        return True
+    begun = {one[:_PREFIX]: one for one in word if len(one) >= _PREFIX and " " not in one}
+    return any(
+        other[:_PREFIX] in begun and " " not in other and _continues(begun[other[:_PREFIX]], other)
+        for other in vocabulary
+        if begun
+    )
+
+
+def _continues(one: str, other: str) -> bool:
+    return abs(len(one) - len(other)) <= _LONGER and (one.startswith(other) or other.startswith(one))
+
+
+@lru_cache(maxsize=512)
+def vocabulary_of(text: str) -> Keys:
+    """The keys of all words of a text together."""
+    return frozenset().union(*(word.keys for word in words_of(f"· {text}")))

@@ -28,10 +28,12 @@ _OF_NOUN = {
              "income loss donation grant discount tax bill payment prize toll premium earnings debt",
     "mass": "weight mass", "length": "length width height depth diameter distance altitude thickness radius size",
     "temperature": "temperature", "speed": "speed pace", "power": "power output wattage", "voltage": "voltage",
-    "volume": "volume capacity", "duration": "duration timeout", "area": "area", "force": "force load", "pressure": "pressure",
+    "volume": "volume capacity", "duration": "duration timeout", "area": "area", "force": "force load",
+    "pressure": "pressure",
     "frequency": "frequency", "current": "current", "energy": "energy",
     "percent": "percentage share proportion rate discount interest tax margin turnout",
-    "date": "date day birthday deadline", "year": "year", "clock": "time hour", "number": "number population total count",
+    "date": "date day birthday deadline", "year": "year", "clock": "time hour",
+    "number": "number population total count",
 }  # fmt: skip
 _KINDS_OF_NOUN: dict[str, tuple[str, ...]] = {}
 for _kind, _nouns in _OF_NOUN.items():
@@ -55,7 +57,9 @@ _WHAT = re.compile(
     r"(?P<phrase>[\w'’-]+(?: [\w'’-]+){0,3})"
 )
 _COST = re.compile(r"\bwhat (?:do|does|did|will|would|must)\b.*\b(?:cost|pay|charge|earn|be paid)\b")
-_BOUND = re.compile(r"^(?:of|for|in|on|at|to|by|with|from|is|are|was|were|do|does|did|has|have|had|will|can|must|should)$")
+_BOUND = re.compile(
+    r"^(?:of|for|in|on|at|to|by|with|from|is|are|was|were|do|does|did|has|have|had|will|can|must|should)$"
+)
 _WEIGH = re.compile(r"\bhow much (?:do|does|did)\b.*\bweigh\b")
 _TIME = re.compile(r"\bhow much time\b")
 
@@ -74,8 +78,9 @@ _LASTS = re.compile(r"\b(?:do|does|did|will)\b.* last\b")
 _ARE_HELD = frozenset(("held", "played", "staged", "based", "found", "set"))
 """What is said to be done to things of which the time or the place is asked for."""
 _OF_SOMEBODY = re.compile(
-    r"\b(?:the|an?) (?:[a-z-]+ )?[a-z-]*(?:er|or|ist|ian|man|ess|wife|husband|son|child|friend|king|queen|pope|head|star|band)"
-    r" (?:of|in) (?:the )?[\"“]?[A-Z].* (?:born|die|died|live|lives|lived|from|study|studied|work|works|worked|marry|married)\b"
+    r"\b(?:the|an?) (?:[a-z-]+ )?[a-z-]*(?:er|or|ist|ian|man|ess|wife|husband|son|child|friend|king|queen|pope|head"
+    r"|star|band) (?:of|in) (?:the )?[\"“]?[A-Z].* (?:born|died?|lived?|lives|from|study|studied|work(?:s|ed)?|marry"
+    r"|married)\b"
     r"|\bor\b"
 )
 """A question of two steps, for what somebody did who is named by another thing, or of two things."""
@@ -94,8 +99,8 @@ class Asked:
 
     `kinds` are those of `values_in` that answer it, beside "year", "person" and "place"; () where a sentence has to.
     `thing` is what "how many" counts or "how much" measures. `words` are those that a text has to have. `limits` are
-    conditions such as "last", "after" and "not". `is_plain` is a question of one step, `is_closed` one that wants a yes or
-    a no.
+    conditions such as "last", "after" and "not". `is_plain` is a question of one step, `is_closed` one that wants a
+    yes or a no.
     """
 
     question: str
@@ -146,7 +151,7 @@ _FIRM = re.compile(r"(?:Ltd|Inc|Co|Corp|PLC|LLC|GmbH|Sons|Bros)\.?$|[&]$")
 
 
 def _with_names_whole(words: Sequence[Word], question: str, names: Sequence[str]) -> Iterator[Word]:
-    """The words, those of a name as one, which any of them tells that is no common word: "Oaklyn" tells "Oaklyn Foods"."""
+    """The words, those of a name as one, which any of them tells: "Oaklyn" tells "Oaklyn Foods"."""
     spans = [(start, start + len(name)) for name in names if " " in name and (start := question.find(name)) >= 0]
     for start, end in spans:
         own = [word for word in words if start <= word.start < end]
@@ -164,7 +169,9 @@ def _is_generic(word: str) -> bool:
     return word in COMMON or word in KIND_OF_NOUN or _HAS_DIGIT.search(word) is not None or word in _GENERIC
 
 
-_GENERIC = frozenset("team port mount mt st saint new old north south east west upper lower great grand hall sample".split())  # noqa: SIM905
+_GENERIC_WORDS = "team port mount mt st saint new old north south east west upper lower great grand hall sample"
+_GENERIC = frozenset(_GENERIC_WORDS.split())
+"""Words of names, beside common ones, that many names have."""
 
 
 def _kinds(lowered: str) -> tuple[tuple[str, ...], str, frozenset[str]]:
@@ -216,7 +223,9 @@ def _of_phrase(phrase: list[str]) -> tuple[tuple[str, ...], str, frozenset[str]]
 
 def _of_adjective(adjective: str, lowered: str) -> tuple[tuple[str, ...], str, frozenset[str]]:
     kinds = _OF_ADJECTIVE[adjective]
-    if adjective == "long" and re.search(r"\bhow long (?:do|does|did|will|must|can|should|has|have|had|may|ago)\b", lowered):
+    if adjective == "long" and re.search(
+        r"\bhow long (?:do|does|did|will|must|can|should|has|have|had|may|ago)\b", lowered
+    ):
         kinds = ("duration",)
     is_asking = adjective in ("long", "far", "old", "large", "big", "expensive")
     return kinds, "", frozenset((adjective,)) if is_asking else frozenset()

@@ -7,20 +7,23 @@ and no condition of the question ("last", "after", "not") is missing in the sent
 import re
 from collections.abc import Sequence
 
-from kraq_dspy.language.names import kind_of, names_in
+from kraq_dspy.language.names import PERSON, kind_of, names_in
 from kraq_dspy.language.vocabulary import NO_NAMES, PEOPLE
 from kraq_dspy.models.lms.engines.rule_based.reading.clauses import chosen
-from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Word, is_among, keys_of, words_of
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Word, is_in, keys_of, vocabulary_of, words_of
 from kraq_dspy.models.lms.engines.rule_based.reading.question import Asked, counts, says_not
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
 from kraq_dspy.models.lms.engines.rule_based.reading.values import YEAR, Value, enumerated, values_in
 
 BRACKETED = re.compile(r" \([^)]*\)$")
 """What tells two titles of one name apart."""
+_MANY_WORDS = 4  # of a question of two steps, which a value that stands alone answers
 _NEAR = 3  # words from a number to what it counts
 _SMALL_BEHIND = re.compile(r"\s*(?:$|[,;.)]|(?:in|at|on|for|of them|by|to|from|and|but|or|were|was|are|is)\b)")
 _NAMED_AS = re.compile(r"[.,;:!?]")
-_HINTS = re.compile(r"\b(?:about|around|nearly|almost|over|under|up to|at least|at most|more than|less than|fewer than)\s*$")
+_HINTS = re.compile(
+    r"\b(?:about|around|nearly|almost|over|under|up to|at least|at most|more than|less than|fewer than)\s*$"
+)
 
 
 def short_answer_in(asked: Asked, sentence: str, above: str, title: str) -> str:
@@ -34,8 +37,8 @@ def short_answer_in(asked: Asked, sentence: str, above: str, title: str) -> str:
     values = _values(asked, sentence, title)
     if not values:
         return ""
-    own = [word.keys for word in words_of(f"· {sentence}")]
-    held = [word.keys for word in words_of(f"· {above}") if not is_among(word.keys, own)]
+    own = vocabulary_of(sentence)
+    held = [word.keys for word in words_of(f"· {above}") if not is_in(word.keys, own)]
     held += [word.keys for word in words_of(f"· {title}")]
     value = chosen(sentence, values, _needed(asked, sentence), held, of_person="person" in asked.kinds)
     if value is None:
@@ -45,6 +48,25 @@ def short_answer_in(asked: Asked, sentence: str, above: str, title: str) -> str:
         return years[0] if len(years) == 1 else ""
     hint = _HINTS.search(sentence[: value.start])
     return f"{hint[0].strip()} {value.text}" if hint else value.text
+
+
+def only_value(asked: Asked, chain: Sequence[tuple[str, str]]) -> str:
+    """The only value of the asked kinds that sentences, each with its title, have together; "" for none and several."""
+    told = " ".join(f"{title} {sentence}" for sentence, title in chain).lower()
+    lacks_limit = any(not re.search(rf"\b{limit}\b", told) for limit in asked.limits)
+    if lacks_limit or not asked.kinds or len(asked.words) < _MANY_WORDS:
+        return ""
+    found: dict[str, str] = {}
+    for sentence, title in chain:
+        if says_not(sentence):
+            return ""
+        found.update({value.text.lower(): value.text for value in _values(asked, sentence, title)})
+        if "person" in asked.kinds and PERSON.fullmatch(title) and title.lower() not in asked.question.lower():
+            found[title.lower()] = title
+    texts = list(found.values())
+    if "year" in asked.kinds:
+        texts = list(dict.fromkeys(year for text in texts for year in YEAR.findall(text)))
+    return texts[0] if len(texts) == 1 else ""
 
 
 def _meets(asked: Asked, sentence: str, above: str) -> bool:
@@ -59,15 +81,16 @@ def _meets(asked: Asked, sentence: str, above: str) -> bool:
 
 
 def _is_told(name: str, lowered: str) -> bool:
-    """Whether a word of a name is there."""
-    return any(re.search(rf"\b{word}\b", lowered) for word in re.findall(r"\w+", name.lower()))
+    """Whether a word of a name is there, or half of its words where it has three or more."""
+    words = re.findall(r"\w+", name.lower())
+    n_told = sum(re.search(rf"\b{word}\b", lowered) is not None for word in words)
+    return n_told >= (len(words) / 2 if len(words) > 2 else 1)
 
 
 def _needed(asked: Asked, sentence: str) -> list[Word]:
     """The words of the question that a clause has to have, without those that a value says by itself."""
-    said = [word.keys for word in words_of(f"· {sentence}")]
-    sense = sense_of(sentence)
-    return [word for word in asked.words if is_among(word.keys, said) or not is_among(word.keys, sense)]
+    said, sense = vocabulary_of(sentence), sense_of(sentence)
+    return [word for word in asked.words if is_in(word.keys, said) or not is_in(word.keys, sense)]
 
 
 def _values(asked: Asked, sentence: str, title: str) -> list[Value]:
@@ -77,7 +100,11 @@ def _values(asked: Asked, sentence: str, title: str) -> list[Value]:
 
     every = values_in(sentence)
     if "year" in asked.kinds:
-        return [value for value in every if value.kind == "date" and YEAR.search(value.text) and value.text not in asked.question]
+        return [
+            value
+            for value in every
+            if value.kind == "date" and YEAR.search(value.text) and value.text not in asked.question
+        ]
     if "number" in asked.kinds and asked.thing:
         return _counted(asked, sentence, every)
 
@@ -88,7 +115,7 @@ def _values(asked: Asked, sentence: str, title: str) -> list[Value]:
 
 
 def _counted(asked: Asked, sentence: str, every: Sequence[Value]) -> list[Value]:
-    """Numbers of the things that are counted, and those behind them that leave the thing out: "in Leer and 65 in Emden"."""
+    """Numbers of the things that are counted, and those behind them that leave the thing out: "and 65 in Emden"."""
     numbers = [value for value in every if value.kind == "number" and value.text not in asked.question]
     if asked.thing == "population":
         return numbers
@@ -96,7 +123,8 @@ def _counted(asked: Asked, sentence: str, every: Sequence[Value]) -> list[Value]
     if not plain:
         return []
     others = [
-        value for value in numbers
+        value
+        for value in numbers
         if value not in plain and value.start > plain[0].start and _SMALL_BEHIND.match(sentence, value.end)
     ]
     return sorted([*plain, *others], key=lambda value: value.start)
@@ -104,7 +132,7 @@ def _counted(asked: Asked, sentence: str, every: Sequence[Value]) -> list[Value]
 
 def counts_here(thing: str, sentence: str, value: Value) -> bool:
     """Whether the thing stands behind the number, with no mark between them."""
-    behind = _NAMED_AS.split(sentence[value.end :])[0].split()[: _NEAR]
+    behind = _NAMED_AS.split(sentence[value.end :])[0].split()[:_NEAR]
     words = [word.strip("“”\"'’()").lower() for word in behind]
     for word in words:
         if word in ("and", "or", "in", "at", "on", "from", "to", "by", "for", "with"):
@@ -168,7 +196,7 @@ def sizes_in(kind: str, name: str, question: str, sentence: str) -> list[float]:
         return [value.size for value in every if value.size is not None and value.size >= 1000]
     if len(every) > 1:
         asked = words_of(f"· {name}")
-        conditions = [word for word in words_of(question) if is_among(word.keys, [key.keys for key in words_of(f"· {sentence}")])]
+        conditions = [word for word in words_of(question) if is_in(word.keys, vocabulary_of(sentence))]
         one = chosen(sentence, every, [*asked, *conditions], [])
         every = [one] if one else []
     return [value.size for value in every if value.size is not None]

@@ -7,13 +7,13 @@ answered by several. "When does the spring term end?" is not answered where noth
 import re
 from collections.abc import Sequence
 
-from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, is_among, words_of
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, is_in, vocabulary_of
 from kraq_dspy.models.lms.engines.rule_based.reading.question import Asked
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
 
-NOWHERE, NOWHERE_IF_CLOSED = 0.25, 0.5
-"""Share of a question's words that no passage has, from which on it is not answered; of one that wants a yes or a no,
-which "closed" answers where "open" is asked."""
+NOWHERE, NOWHERE_AT_MOST = 0.25, 0.5
+"""Share of a question's words that no passage has, from which on it is not answered. The larger one is that of
+questions of two steps, and of those that want a yes or a no: "closed" answers where "open" is asked."""
 TOGETHER = 3
 """A question of one step with as many words or fewer has all of them in one sentence."""
 _STANDS_FOR = re.compile(r"(?<=[a-z] )(?:it|them)\b")
@@ -38,9 +38,9 @@ def is_told(asked: Asked, sentences: Sequence[tuple[str, str]], passages: Sequen
     if any(count == len(needed) - 1 and _STANDS_FOR.search(text) for count, text in shared if count):
         least = max(0, least - 1)
     else:
-        everywhere = {key for text in passages for key in sense_of(text)}
-        n_missing = sum(not is_among(key, everywhere) for key in needed)
-        if n_missing >= (NOWHERE_IF_CLOSED if asked.is_closed else NOWHERE) * len(needed):
+        everywhere = frozenset().union(*map(vocabulary_of, passages), *(sense_of(text) for text, _ in sentences))
+        n_missing = sum(not is_in(key, everywhere) for key in needed)
+        if n_missing >= (NOWHERE if asked.is_plain and not asked.is_closed else NOWHERE_AT_MOST) * len(needed):
             return n_missing == 0
     if asked.is_closed:
         return True
@@ -52,5 +52,5 @@ def is_told(asked: Asked, sentences: Sequence[tuple[str, str]], passages: Sequen
 
 
 def _shared(needed: Sequence[Keys], text: str, above: str) -> int:
-    own = (*sense_of(text), *(word.keys for word in words_of(f"· {above}")))
-    return sum(is_among(key, own) for key in needed)
+    own = sense_of(text) | vocabulary_of(above)
+    return sum(is_in(key, own) for key in needed)

@@ -14,11 +14,12 @@ DATE = re.compile(rf"\b(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}})?,? \d{{4}}\b|\b(?:1[
 YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
 """Years from 1000 to 2099, as they stand in texts."""
 
-_SMALL = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "  # noqa: SIM905
-    "eighteen nineteen twenty"
-).split()
-_TENS = "thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
+_SMALL_WORDS = """
+one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen twenty
+"""
+_SMALL = _SMALL_WORDS.split()
+_TENS = ("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _SPELLED = {word: float(place) for place, word in enumerate(_SMALL, 1)}
 _SPELLED |= {word: 10.0 * place for place, word in enumerate(_TENS, 3)}
 _SPELLED |= {"hundred": 100.0, "dozen": 12.0, "half": 0.5}
@@ -72,9 +73,11 @@ _UNITS: dict[str, dict[str, float]] = {
         r"z[łl]otys?|PLN|roubles?|rubles?|liras?|pesos?|shillings?|marks|guilders?|florins?": 1.0,
     },
 }  # fmt: skip
-_GLUED = r"(?:[a-z]+ )?"
 _CURRENCY = r"(?:US\$|[$€£¥₹]|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK)\s)"
-_PER = r"(?: (?:per|a|an|each|every) (?:metre|meter|person|head|night|day|week|month|year|hour|kilo|kilogram|litre|km|kg|m)\b)?"
+_PER = (
+    r"(?: (?:per|a|an|each|every) "
+    r"(?:metre|meter|person|head|night|day|week|month|year|hour|kilo|kilogram|litre|km|kg|m)\b)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,9 @@ _MEASURES = [
     for kind, units in _UNITS.items()
     for unit, factor in units.items()
 ]
-_BEFORE = re.compile(rf"{_CURRENCY}\s?({_DIGITS})(?:{_TIMES}|m\b)?(?:\s?[-–]\s?{_CURRENCY}?(?:{_DIGITS})(?:{_TIMES})?)?")
+_BEFORE = re.compile(
+    rf"{_CURRENCY}\s?({_DIGITS})(?:{_TIMES}|m\b)?(?:\s?[-–]\s?{_CURRENCY}?(?:{_DIGITS})(?:{_TIMES})?)?"
+)
 _PER_WHAT = re.compile(_PER)
 
 _WEEKDAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?"
@@ -208,7 +213,9 @@ def amount(text: str) -> float | None:
     if not numbers:
         return None
     last = numbers[-1]
-    factors = re.findall(r"\b(?:dozen|hundred|thousand|million|billion|trillion)\b|(?<=\d)(?:bn|mn|k)\b| (?:bn|mn)\b", text)
+    factors = re.findall(
+        r"\b(?:dozen|hundred|thousand|million|billion|trillion)\b|(?<=\d)(?:bn|mn|k)\b| (?:bn|mn)\b", text
+    )
     size = _size_of(numbers[-1])
     if last in _MAGNITUDES and len(numbers) > 1:
         size = _size_of(numbers[-2])
