@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 
 from stop_words import StopWordError, get_stop_words
 
+from kraq_dspy._internal.folding import folded
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.language.vocabulary import LANGUAGES, STOP
 
@@ -129,9 +130,9 @@ def _joined(block: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Lower-cased words; of scripts without spaces, pairs of letters."""
+    """Words without case and accents; of scripts without spaces, pairs of letters."""
     tokens = []
-    for word in WORD.findall(text.lower()):
+    for word in WORD.findall(folded(text)):
         if UNSPACED.search(word):
             tokens += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
         else:
@@ -158,9 +159,9 @@ def content_words(text: str, language: str = "en") -> list[str]:
 def _stop_words_in(language: str) -> frozenset[str]:
     asking = LANGUAGES["asking"].get(language, "").split()
     try:
-        return frozenset([*get_stop_words(language), *asking])
+        return frozenset(map(folded, [*get_stop_words(language), *asking]))
     except StopWordError:  # a language that the package lacks
-        return frozenset(asking)
+        return frozenset(map(folded, asking))
 
 
 def stem(word: str) -> str:

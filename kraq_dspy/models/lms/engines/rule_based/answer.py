@@ -12,7 +12,7 @@ from kraq_dspy.language.other_languages import asked_in
 from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences, stem, words
 from kraq_dspy.language.told import is_english, language_of, language_of_question
 from kraq_dspy.language.vocabulary import STOP
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
+from kraq_dspy.language.word_forms import base_of
 from kraq_dspy.models.lms.engines.rule_based.reading.comparison import (
     comparative_in,
     kinds_compared,
@@ -128,6 +128,8 @@ def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tu
 
 def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | None:
     """Answer by the kind of the question: yes or no, one of two, or what a word asks for."""
+    if question.isupper():
+        question = question.lower()
     evidence = nearest(question, passages, similar)
     if not evidence:
         return None

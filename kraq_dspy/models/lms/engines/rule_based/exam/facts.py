@@ -14,6 +14,7 @@ from kraq_dspy.language.names import names_in, with_another_name
 from kraq_dspy.language.templates import definition, is_person
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.language.word_forms import base_of
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
     may_be_related,
@@ -32,7 +33,6 @@ from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     read_passage,
     statement_in,
 )
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
 from kraq_dspy.models.lms.engines.rule_based.reading.values import DATE
 from kraq_dspy.records import content_id
 

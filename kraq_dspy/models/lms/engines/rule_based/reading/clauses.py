@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kraq_dspy.language.vocabulary import DOES
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import PAST
+from kraq_dspy.language.word_forms import PAST
 from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, Word, is_among, is_in, words_of
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import switched_in
 from kraq_dspy.models.lms.engines.rule_based.reading.values import Value

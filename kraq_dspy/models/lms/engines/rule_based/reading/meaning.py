@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kraq_dspy.language.text import WORD, stem
 from kraq_dspy.language.vocabulary import STOP
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
+from kraq_dspy.language.word_forms import base_of
 
 _TABLE = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 _IRREGULAR: dict[str, str] = dict(pair.split("/") for pair in _TABLE["irregular"].split())

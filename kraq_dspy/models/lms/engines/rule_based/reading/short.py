@@ -17,6 +17,8 @@ from kraq_dspy.models.lms.engines.rule_based.reading.values import YEAR, Value, 
 
 BRACKETED = re.compile(r" \([^)]*\)$")
 """What tells two titles of one name apart."""
+_ORDERS = frozenset(("before", "after", "until", "till", "since", "except", "without", "not", "last", "total"))
+"""Conditions that two sentences have to have as well; "first" and "another" tell of which thing a question is."""
 _MANY_WORDS = 4  # of a question of two steps, which a value that stands alone answers
 _NEAR = 3  # words from a number to what it counts
 _SMALL_BEHIND = re.compile(r"\s*(?:$|[,;.)]|(?:in|at|on|for|of them|by|to|from|and|but|or|were|was|are|is)\b)")
@@ -53,7 +55,7 @@ def short_answer_in(asked: Asked, sentence: str, above: str, title: str) -> str:
 def only_value(asked: Asked, chain: Sequence[tuple[str, str]]) -> str:
     """The only value of the asked kinds that sentences, each with its title, have together; "" for none and several."""
     told = " ".join(f"{title} {sentence}" for sentence, title in chain).lower()
-    lacks_limit = any(not re.search(rf"\b{limit}\b", told) for limit in asked.limits)
+    lacks_limit = any(not re.search(rf"\b{limit}\b", told) for limit in asked.limits & _ORDERS)
     if lacks_limit or not asked.kinds or len(asked.words) < _MANY_WORDS:
         return ""
     found: dict[str, str] = {}

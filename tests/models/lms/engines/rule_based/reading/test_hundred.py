@@ -21,10 +21,10 @@ def test_right_short_answers_are_half_of_all(scored: list[Scored]) -> None:
     assert counts(scored)["short"] >= len(scored) / 2
 
 
-def test_six_in_seven_of_what_the_text_does_not_tell_are_declined(scored: list[Scored]) -> None:
+def test_three_in_four_of_what_the_text_does_not_tell_are_declined(scored: list[Scored]) -> None:
     of_unanswerable = [each for each in scored if not each.asked.short]
     declined = counts(of_unanswerable).get("declined", 0)
-    assert declined >= len(of_unanswerable) * 6 / 7
+    assert declined >= len(of_unanswerable) * 3 / 4
 
 
 def test_few_of_what_the_text_tells_are_declined(scored: list[Scored]) -> None:
