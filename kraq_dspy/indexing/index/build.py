@@ -89,20 +89,20 @@ def build_index(
         out: the folder of the index, by custom NAME.kraq.
         settings: what kraq.toml would say; without them, the defaults.
         lm: the model that does all the work. Without it and `models`, kraq takes the one of
-        `dspy.context` or `dspy.configure`, then the one in the settings, then the embedded one.
+            `dspy.context` or `dspy.configure`, then the one in the settings, then the embedded one.
         models: models by role, such as `{"extractor": lm}`.
         embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
         progress: an object that hears how the build goes. Without one, a notebook shows bars.
         program_states: files of `kraq optimize` for the steps; kraq reruns the steps that they
-        change.
+            change.
         limits: most calls, tokens and cost of this run.
         labels: a function that returns for a document the labels of who may read it (`Scope`).
-        Without it, the documents' own labels count. Once one document has labels, the index answers
-        only questions with a scope.
+            Without it, the documents' own labels count. Once one document has labels, the index answers
+            only questions with a scope.
         random_questions: also make questions from random chunks, as many as communities have.
         stable: keep existing communities as far as possible, which saves most calls after a small
-        change. Without it the index is what a new build would make.
+            change. Without it the index is what a new build would make.
         replace: remove documents of the index that are not in the corpus.
 
     If `out` is already an index with the same settings, the build updates it: it repeats no
