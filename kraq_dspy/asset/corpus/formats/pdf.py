@@ -163,7 +163,7 @@ _NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 _LINE_END = re.compile(r"(?<=[^\W\d_])(-|\u2010|\u00ad)[ \t]?\r?\n[ \t]*(?=[^\W\d_])")
-_HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:-[^\W\d_]+)+")
 
 
 def _without_hyphenation(text: str) -> str:
@@ -174,7 +174,7 @@ def _without_hyphenation(text: str) -> str:
     parts: list[str] = []
     place = 0
     for cut in _LINE_END.finditer(text):
-        before = re.search(r"[^\W\d_]+$", text[max(0, cut.start() - 40) : cut.start()])
+        before = re.search(r"(?<![^\W\d_])[^\W\d_]+$", text[max(0, cut.start() - 40) : cut.start()])
         after = re.match(r"[^\W\d_]+", text[cut.end() : cut.end() + 40])
         assert before is not None
         assert after is not None
