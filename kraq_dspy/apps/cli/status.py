@@ -90,7 +90,7 @@ class Status(Scoped):
 
         if left_out.get("lines"):
             lines, pages = left_out["lines"], left_out["documents"]
-            rows["left out"] = f"{lines:,} lines of menus, links and notices in {pages:,} pages"
+            rows["left out"] = f"{counted(lines, 'line')} of menus, links and notices in {counted(pages, 'page')}"
         if contents.asked_by:
             rows["asked by"] = asked_in_words(contents.asked_by).partition(": ")[2]
         if contents.merges:
