@@ -79,7 +79,7 @@ def test_the_commands_of_a_page_work_one_after_the_other(page: Path, folder: Pat
         if need is None:
             right = done.code == 0
         else:
-            right = done.code != 0 and re.search(need.error, done.text) and re.search(need.named, text)
+            right = done.code != 0 and bool(re.search(need.error, done.text) and re.search(need.named, text))
         if not right:
             wrong.append(f"{command}\n{done.text[-600:]}")
     assert wrong == [], "\n\n".join(wrong)

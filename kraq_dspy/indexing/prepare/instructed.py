@@ -103,6 +103,7 @@ def _questions_of(index: Index, source: str | None) -> list[Question]:
     are none."""
     questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
     if not questions:
+        index.require_documents()
         raise IndexStateError(
             f"{str(index.path)!r} has no questions to pre-compute for. Finish the build: "
             f"kraq index CORPUS --out {index.path}"
@@ -256,6 +257,7 @@ def open_precomputed(index: Index, embedder: InstructedEmbedder) -> InstructedSt
     if isinstance(embedder, WeightedSentences):
         return StoredSentences(InstructedStore.open(path, encoder_name=embedder.sentences_name), embedder)
     if index.count(Question) == 0:
+        index.require_documents()
         raise IndexStateError(
             f"{str(index.path)!r} has no questions that could be looked up for yours. Finish the build "
             f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}. {_VARIANT}"

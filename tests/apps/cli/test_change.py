@@ -114,5 +114,11 @@ def test_a_kraq_toml_that_index_rejects_is_rejected_by_what_changes_an_index(
     index = tmp_path / "i.kraq"
     refused = "[chunking] is no section"
     assert refused in kraq("index", corpus, "--out", tmp_path / "other.kraq", cwd=tmp_path).stderr
-    for words in (["update", index, corpus], ["add", index, corpus], ["remove", index, "ada.txt"], ["resume", index]):
+    changes: list[list[str | Path]] = [
+        ["update", index, corpus],
+        ["add", index, corpus],
+        ["remove", index, "ada.txt"],
+        ["resume", index],
+    ]
+    for words in changes:
         assert refused in kraq(*words, cwd=tmp_path).stderr, words
