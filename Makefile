@@ -92,7 +92,7 @@ test-vllm: $(DEV)
 test-browser: $(DEV)
 	@$(BIN)/python -m pytest tests/apps/serve -m browser -rs
 
-check: lint types test test-default
+check: lint types test
 
 # The tests of make check follow every link of docs/; this builds the site too, with packages of its own.
 docs: $(READY)
