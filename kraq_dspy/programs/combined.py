@@ -11,8 +11,7 @@ from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
-from kraq_dspy.records import Question
-from kraq_dspy.retrievers.combined import CombinedRetriever, SharingOptions
+from kraq_dspy.retrievers.combined import CombinedRetriever, SharingOptions, has_questions, require_questions
 from kraq_dspy.retrievers.hits import RetrievalRequest
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 from kraq_dspy.spec import Note, ProgramSpec, Space, option
@@ -30,16 +29,22 @@ class CombinedOptions(SharingOptions):
 class CombinedRetrieveRAG(SavableModule):
     """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
 
-    `strict=True` retrieves the paper's count, which loses what its two floors cut off; see
-    `CombinedRetriever`. `names` is our own variant: the search appends that many central names to
-    an auxiliary question. `alpha=1` is TraditionalRAG. `retrieve` may be any function that takes a
-    question and returns texts (`as_retriever`), and `questions` a list of texts.
+    Args:
+        retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
+        questions: the stored questions: a list of texts, or what finds the nearest of an index.
+        k: passages of an answer.
+        n: stored questions that retrieve beside the question.
+        alpha: the share of `k` for the question itself, 0 to 1. 1 is TraditionalRAG.
+        strict: retrieve the paper's count, which loses what its two floors cut off (`CombinedRetriever`).
+        names: our own variant: the search appends that many central names to an auxiliary question.
+        explain: also say what supports the answer.
+        signature: replaces the answer's signature, or its instructions.
 
     The prediction has `answer`, `hits` (each with the query that found it, and why),
     `auxiliary_questions` (with their similarity to the question) and `timings`: seconds for
     "retrieve", "answer" and "wall". With `explain` it also has `explanation`: what supports the
-    answer (thesis, appendix 7.4). `signature` replaces the answer's signature, or its instructions.
-    Pass its further inputs with the question; its further outputs are in the prediction.
+    answer (thesis, appendix 7.4). Pass a signature's further inputs with the question; its
+    further outputs are in the prediction.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -83,8 +88,10 @@ class CombinedRetrieveRAG(SavableModule):
 
 def make_combined(space: Space, retrieve: Retriever, options: CombinedOptions) -> CombinedRetrieveRAG:
     sizes = {name: value for name, value in asdict(options).items() if name != "questions"}
-    if not space.index.count(Question):
+    if options.questions == "kraq" and not has_questions(space, "kraq"):
         sizes["alpha"] = 1.0  # retrieval alone: no names were found to ask about
+    elif options.alpha < 1:
+        require_questions(space, options.questions)
     return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
 
 

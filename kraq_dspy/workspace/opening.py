@@ -294,9 +294,10 @@ class OpenedIndex(SharedByCopies):
         """The encoder of the section [instructed]: passages as seen from a question."""
         return load_instructed_embedder(self.models.settings.instructed)
 
-    def precomputed(self) -> InstructedStore | StoredSentences:
-        """Open what `kraq precompute DIR` stored. Raises IndexStateError if it was not run."""
-        return open_precomputed(self.index, self.instructed_embedder)
+    def precomputed(self, source: str = "kraq") -> InstructedStore | StoredSentences:
+        """Open what `kraq precompute DIR` stored for the questions of a source: "kraq" or "random".
+        Raises IndexStateError if it was not run for them."""
+        return open_precomputed(self.index, self.instructed_embedder, source)
 
     def shortener(self, share: float) -> Shorten:
         """Make what puts a text in fewer words, as the section [k2rag] says."""

@@ -105,7 +105,9 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
                 "--lm MODEL"
             )
         if not self.json:
-            say(f"Try: {command('eval', self.index_dir, self.out, '--retrieval-only')}")
+            has_evidence = any(row.is_answerable for row in made)
+            flags = ["--retrieval-only"] if has_evidence else []
+            say(f"Try: {command('eval', self.index_dir, self.out, *flags)}")
 
     def _show_estimate(self, estimate: object) -> None:
         if self.json:

@@ -261,7 +261,8 @@ class Index(StoredRecords, SharedByCopies):
 
     def require_documents(self) -> None:
         """Raise IndexStateError for a part of an index in which nobody may read anything: no build would help."""
-        if not self.count(Document):
+        is_view = self.path.parent.name == states.VIEWS or self._whole_apart is not None
+        if is_view and not self.count(Document):
             raise IndexStateError(
                 "No document can be read here: none has one of the labels of whoever asks. kraq compares labels letter "
                 "by letter; `kraq status DIR --as-owner` opens the index for its owner."
