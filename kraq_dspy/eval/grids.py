@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
-from kraq_dspy.eval.papers.listing import figures_of
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import Interval
 from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
@@ -102,20 +101,6 @@ def changed_questions(run: RunSummary) -> Grid | None:
     rows = tuple((*_asked(row), scored(row), scored(other)) for row, other in ends)
     note = f"{len(changed)} questions have another {metric}; shown are those that fell and rose most."
     return Grid("Questions that changed", ("question", "gold", "before", "after"), rows, note=note)
-
-
-def paper_grids(summary: TableSummary) -> list[Grid]:
-    """The tables of the papers that the runs have figures of, with the papers' rows and columns: ours (theirs)."""
-    notes = dict.fromkeys(note for run in summary.runs for note in run.header.extra.get("notes", ()))
-    return [
-        Grid(
-            f"{figures.table.paper}, {figures.table.number}: {figures.table.shows}",
-            ("", *(column.label for column in figures.table.columns)),
-            tuple(figures.cells()),
-            note=" ".join((f"{figures.table.id}, ours (theirs), on {', '.join(figures.datasets)}.", *notes)),
-        )
-        for figures in figures_of(summary)
-    ]
 
 
 def setup_lines(summary: TableSummary) -> dict[str, str]:
