@@ -71,7 +71,7 @@ _PHRASES_ONLY = frozenset(
 )  # noqa: SIM905
 _PLACES = frozenset(("GPE", "LOC", "FAC"))
 _CARDINAL = re.compile(
-    r"(?:\d{1,3}(?:,\d{3})+|\d{1,5}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty)$"
+    r"(?:\d{1,3}(?:,\d{3})+|\d{1,5}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)$"
 )
 
 
@@ -209,7 +209,7 @@ def _kept(token: "Token") -> list["Token"]:
     dropped: set[int] = set()
     for below in token.subtree:
         is_clause = below.dep_ in ("advcl", "appos", "relcl", "acl", "parataxis")
-        if below is not token and is_clause:
+        if below.i != token.i and is_clause:
             before = below.doc[below.left_edge.i - 1] if below.left_edge.i else below
             if before.is_punct or below.dep_ in ("advcl", "parataxis"):
                 dropped.update(range(below.left_edge.i, below.right_edge.i + 1))
@@ -349,11 +349,14 @@ def _subject_asked(clause: _Clause) -> Asked | None:
 
 def _object_asked(clause: _Clause) -> Asked | None:
     """ "What does IFITM1 prevent?" """
-    objects = [token for token in clause.rest if token.dep_ == "dobj" and token.head is clause.root]
+    objects = [token for token in clause.rest if token.dep_ == "dobj" and token.head.i == clause.root.i]
     if len(objects) != 1 or clause.root.lemma_ in ("have", "take", "make", "do", "give", "get", "play", "need"):
         return None
     thing = objects[0]
     answer = _kept(thing)
+    if clause.speaker:  # "share your address with partners": with whom is asked about, not which address
+        parted = [below.i for child in thing.children if child.dep_ == "prep" and child.lower_ != "of" for below in child.subtree]
+        answer = [token for token in answer if token.i not in parted]
     person = _person(thing)
     if person is None or thing.pos_ not in ("NOUN", "PROPN") or not _tells(thing, answer):
         return None
@@ -366,7 +369,7 @@ def _definition_asked(clause: _Clause) -> Asked | None:
     """ "What is the capital of France?": of "Paris is the capital of France"."""
     if not clause.is_copula or clause.speaker:
         return None
-    attributes = [token for token in clause.rest if token.dep_ == "attr" and token.head is clause.root]
+    attributes = [token for token in clause.rest if token.dep_ == "attr" and token.head.i == clause.root.i]
     if len(attributes) != 1 or attributes[0].pos_ not in ("NOUN", "PROPN"):
         return None
     said = _kept(attributes[0])
@@ -416,7 +419,7 @@ def _count_asked(clause: _Clause) -> Asked | None:
     """ "How many people died in the fire?" """
     subject, counted = (
         clause.subject,
-        [token for token in clause.rest if token.dep_ == "dobj" and token.head is clause.root],
+        [token for token in clause.rest if token.dep_ == "dobj" and token.head.i == clause.root.i],
     )
     for head in counted[:1]:
         number = _number_of(head)
@@ -522,7 +525,7 @@ def _made(
         for token in behind
     ):
         return None
-    if any(token.dep_ == "ROOT" or token.tag_ == "WRB" or token.lower_ == "no" for token in behind):
+    if any(token.dep_ == "ROOT" or token.tag_ == "WRB" or token.lower_ in ("no", "than") for token in behind):
         return None
 
     told = _spelled(behind)

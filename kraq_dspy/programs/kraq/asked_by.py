@@ -32,7 +32,7 @@ from kraq_dspy.language.headings import (
 )
 from kraq_dspy.language.other_languages import may_announce, question_of_heading
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
-from kraq_dspy.language.text import clipped, parted, sentences
+from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.kraq.representative import representative
@@ -194,11 +194,18 @@ class AskedBy:
             return True
         if community.id in self._headed:
             return True
-        return self._suits_a_small_model and self.template(community, summary).model == TOPIC
+        return self._suits_a_small_model and not self._asks_without_model(community, summary)
 
-    def template(self, community: Community, summary: str) -> Wording:
+    def _asks_without_model(self, community: Community, summary: str) -> bool:
+        wording = self.template(community, summary)
+        return wording is not None and wording.model != TOPIC
+
+    def template(self, community: Community, summary: str) -> Wording | None:
         """What is asked about the community without a model: after a heading of its passages or a definition in them,
-        of a statement that its parse turns into a question, and else its topic, which asks nothing."""
+        of a statement that its parse turns into a question, and else its topic, which asks nothing. None where the
+        summary has no word."""
+        if not words(summary):
+            return None
         if community.id not in self._asked_of:
             self._asked_of[community.id] = self._without_model(community, summary)
         wording = self._asked_of[community.id]
@@ -227,8 +234,8 @@ class AskedBy:
         turned = by_rule(turns_statements=community.level > 0)
         if asks_of_something(turned):
             return Wording(turned, EMBEDDED)
-        title, _, text = summary.strip().partition("\n")
-        return Wording(title if text or len(title.split()) <= LONGEST_TOPIC else clipped(title, LONGEST_TOPIC), TOPIC)
+        title = summary.strip().partition("\n")[0]
+        return Wording(clipped(title, LONGEST_TOPIC), TOPIC)
 
     def _asked_of_statements(self, community: Community) -> str:
         """The question that stands for the community among those that its statements answer; "" for none."""
