@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kraq_dspy.language.vocabulary import PEOPLE, STOP
+from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.reading.analysis import Asked
-from kraq_dspy.reading.parse import FILLERS
+from kraq_dspy.reading.vocabulary import DETERMINERS, FIGURES, INTRANSITIVE, PHRASES, POINTING, STUDIED, VAGUE
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 LENGTH = range(6, 51)  # tokens of a sentence
 ASKED_LENGTH = range(4, 19)  # words of a question
 LONGEST_ANSWER = 14  # words
-_POINTING = frozenset(
-    "this that these those it they them he she him here there above below following previous former latter such "  # noqa: SIM905
-    "another same i we us our ours my me mine you your yours its their his her hers itself themselves himself herself "
-    "then thus therefore however furthermore moreover although while also either neither both respectively "
-    "today yesterday tomorrow currently recently now aforementioned foregoing".split()
-)
-"""Words that need another sentence, or another time or place."""
+LONGEST_REASON = 25  # words of a clause that says why or how
 _OF_SUBJECT = frozenset(("its", "their", "his", "her", "itself", "themselves", "himself", "herself"))
 """May stand behind a subject that the question keeps."""
 _READER = frozenset(("you", "your", "yours"))
@@ -40,35 +34,8 @@ _BROKEN = re.compile(r"\b\w\.$|\.\w\b\.?$|\d[a-z]{4,}|``|\$ ?\d|\d's|(?:^|\s)['�
 _ASIDE = re.compile(r"\s*\[[^\[\]]{0,60}\]|\s*\([^()]{0,160}\)")
 """Citations, and what stands in brackets."""
 _SPEECH = re.compile(r"[“”\"|\t]|(?:^|\s)[‘’'](?!s\b)")
-_PEOPLE_WORDS = PEOPLE | frozenset(
-    "people man woman boy girl child children king queen prince princess giant witch fox wolf father mother son "  # noqa: SIM905
-    "daughter brother sister wife husband maiden peasant fisherman merchant soldier hunter servant dwarf fairy "
-    "patient doctor researcher student teacher senator voter resident worker customer user employee member officer "
-    "minister lady lord gentleman knight tailor shepherd farmer beggar thief scientist engineer author critic".split()
-)
-_VAGUE = FILLERS | frozenset(
-    "study studies paper work approach method methods analysis data information group groups set evidence finding "  # noqa: SIM905
-    "findings issue issues question questions factor factors change changes difference differences effect effects "
-    "majority minority version increase decrease system systems company member section experiment experiments model models".split()
-)
-"""Heads of subjects that, without a word that tells which, may be anything."""
 _READERS_OWN = "I"
 """How a question calls the reader whom a text calls "you"."""
-_STUDIED = frozenset(
-    "wash purify use perform select collect incubate add measure analyze analyse calculate obtain examine test "  # noqa: SIM905
-    "evaluate conduct assess determine stain centrifuge detect observe generate compare record include exclude "
-    "describe show provide approve note set mark prepare transfer remove isolate confirm treat harvest".split()
-)
-"""What is done in a study: "was washed with PBS" answers nobody's question."""
-_INTRANSITIVE = frozenset(
-    "live die occur work move return serve arrive participate belong stay remain emerge travel appear start end begin "  # noqa: SIM905
-    "fail focus succeed contribute respond refer lead retire graduate collaborate compete come go run rise fall grow "
-    "increase decrease decline result stand sit sleep jump spring climb fly walk ride look speak agree listen happen".split()
-)
-"""Verbs that end in -ed with no object and still are no participle."""
-_PHRASES_ONLY = frozenset(
-    "addition particular general contrast fact example turn summary order case conclusion total".split()
-)  # noqa: SIM905
 _PLACES = frozenset(("GPE", "LOC", "FAC"))
 _CARDINAL = re.compile(
     r"(?:\d{1,3}(?:,\d{3})+|\d{1,5}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)$"
@@ -156,7 +123,7 @@ def _clause_of(sentence: "Span", speaker: str, is_tale: bool) -> _Clause | None:
         return None
     if not _agrees(finite, subject, speaker_is_subject) or _is_participle(root, children, auxiliaries):
         return None
-    if root.lemma_ in _STUDIED and finite.lower_ in ("was", "were") and any(t.dep_ == "auxpass" for t in auxiliaries):
+    if root.lemma_ in STUDIED and finite.lower_ in ("was", "were") and any(t.dep_ == "auxpass" for t in auxiliaries):
         return None
 
     rest: list[Token] = []
@@ -191,7 +158,7 @@ def _is_participle(root: "Token", children: Sequence["Token"], auxiliaries: Sequ
     """Whether the root may be a participle that was taken for a past tense: "antibodies conjugated to peptides"."""
     has_complement = any(child.dep_ in ("dobj", "attr", "acomp", "xcomp", "oprd") for child in children)
     is_past = root.tag_ == "VBD" and root.lower_.endswith("ed") and not auxiliaries
-    return is_past and not has_complement and root.lemma_ not in _INTRANSITIVE
+    return is_past and not has_complement and root.lemma_ not in INTRANSITIVE
 
 
 def _agrees(finite: "Token", subject: "Token", is_speaker: bool) -> bool:
@@ -230,7 +197,7 @@ def _before(root: "Token", subject: "Token") -> list["Token"]:
             and child.lower_ in ("in", "on", "at", "for", "among", "under", "during", "after", "before")
         ):
             words = _kept(child)
-            if any(token.lower_ in _PHRASES_ONLY for token in words) and len(words) < 4:
+            if any(token.lower_ in PHRASES for token in words) and len(words) < 4:
                 continue
             if 1 < len(words) <= 7 and not any(token.is_punct or token.pos_ in ("PRON", "VERB") for token in words):
                 return words
@@ -245,45 +212,14 @@ def _stands_alone(head: "Token", words: Sequence["Token"]) -> bool:
         or head.ent_type_ in ("DATE", "TIME", "CARDINAL", "ORDINAL")
     ):
         return False
-    if any(token.lower_ in _POINTING or token.pos_ == "PRON" or token.tag_ in ("WDT", "WP", "WRB") for token in words):
+    if any(token.lower_ in POINTING or token.pos_ == "PRON" or token.tag_ in ("WDT", "WP", "WRB") for token in words):
         return False
-    if any(
-        child.lower_
-        in (
-            "some",
-            "any",
-            "other",
-            "others",
-            "many",
-            "several",
-            "most",
-            "more",
-            "few",
-            "each",
-            "every",
-            "all",
-            "no",
-            "one",
-            "both",
-            "certain",
-            "various",
-            "further",
-            "additional",
-            "different",
-            "next",
-            "last",
-            "first",
-            "second",
-            "present",
-            "current",
-        )
-        for child in head.children
-    ):
+    if any(child.lower_ in DETERMINERS for child in head.children):
         return False
     if head.pos_ == "PROPN" and (head.text[:1].isupper() or len(words) > 1):
         return not (len(head.text) <= 2 and len(words) == 1)
     telling = [token for token in words if token.pos_ in ("NOUN", "PROPN", "ADJ") and token.lower_ not in STOP]
-    if head.lemma_.lower() in _VAGUE:
+    if head.lemma_.lower() in VAGUE:
         return any(token.pos_ == "PROPN" for token in telling)
     has_article = any(child.dep_ == "det" and child.lower_ == "the" for child in head.children)
     return len(telling) >= (2 if has_article or head.tag_ == "NN" else 1) and not (len(telling) == 1 and has_article)
@@ -292,7 +228,7 @@ def _stands_alone(head: "Token", words: Sequence["Token"]) -> bool:
 def _is_figure(head: "Token", words: Sequence["Token"]) -> bool:
     """Whether it is somebody of a tale: "the old woman", "little boy blue"."""
     has_article = any(child.lower_ == "the" for child in head.children) or head.pos_ == "PROPN"
-    return has_article and len(words) <= 6 and not any(token.lower_ in _POINTING for token in words)
+    return has_article and len(words) <= 6 and not any(token.lower_ in POINTING for token in words)
 
 
 def _proposals(clause: _Clause) -> Iterator[Asked | None]:
@@ -314,7 +250,7 @@ def _person(head: "Token") -> bool | None:
         return False
     if head.ent_type_ == "PERSON":
         return True
-    if noun in _PEOPLE_WORDS:
+    if noun in FIGURES:
         return True
     if head.pos_ == "PROPN":
         return (
@@ -355,7 +291,12 @@ def _object_asked(clause: _Clause) -> Asked | None:
     thing = objects[0]
     answer = _kept(thing)
     if clause.speaker:  # "share your address with partners": with whom is asked about, not which address
-        parted = [below.i for child in thing.children if child.dep_ == "prep" and child.lower_ != "of" for below in child.subtree]
+        parted = [
+            below.i
+            for child in thing.children
+            if child.dep_ == "prep" and child.lower_ != "of"
+            for below in child.subtree
+        ]
         answer = [token for token in answer if token.i not in parted]
     person = _person(thing)
     if person is None or thing.pos_ not in ("NOUN", "PROPN") or not _tells(thing, answer):
@@ -408,10 +349,11 @@ def _adverbials_asked(clause: _Clause) -> Iterator[Asked | None]:
         elif child.dep_ == "advcl" and child.i > clause.root.i:
             mark = next((token for token in child.children if token.dep_ == "mark"), None)
             whole = list(child.subtree)
-            if mark is not None and mark.lower_ == "because" and len(whole) <= 25:
+            if mark is not None and mark.lower_ == "because" and len(whole) <= LONGEST_REASON:
                 yield _asked_with_subject("Why", ["Why"], clause, rest, whole)
         elif child.dep_ == "prep" and child.lower_ == "by" and child.i > clause.root.i and not clause.is_passive:
-            if any(token.dep_ == "pcomp" and token.tag_ == "VBG" for token in child.children) and len(answer) <= 20:
+            does = any(token.dep_ == "pcomp" and token.tag_ == "VBG" for token in child.children)
+            if does and len(answer) <= LONGEST_REASON:
                 yield _asked_with_subject("How", ["How"], clause, rest, answer)
 
 
@@ -469,10 +411,10 @@ def _agent_asked(clause: _Clause) -> Asked | None:
 
 def _tells(head: "Token", words: Sequence["Token"]) -> bool:
     """Whether an answer says something: no pronoun, no filler alone."""
-    if len(words) > LONGEST_ANSWER or any(token.lower_ in _POINTING - _OF_SUBJECT - _READER for token in words):
+    if len(words) > LONGEST_ANSWER or any(token.lower_ in POINTING - _OF_SUBJECT - _READER for token in words):
         return False
     return (
-        head.lemma_.lower() not in _VAGUE
+        head.lemma_.lower() not in VAGUE
         or len([token for token in words if token.pos_ in ("NOUN", "PROPN", "ADJ", "NUM")]) > 1
     )
 
@@ -520,7 +462,7 @@ def _made(
     allowed = _OF_SUBJECT if keeps_subject else frozenset[str]()
     allowed |= _READER | {"our"} if clause.speaker else frozenset()
     if any(
-        token.lower_ in _POINTING - allowed
+        token.lower_ in POINTING - allowed
         or (token.pos_ == "PRON" and token.lower_ not in allowed and token.tag_ not in ("WDT", "WP"))
         for token in behind
     ):
@@ -574,7 +516,7 @@ def _weighed(tokens: Sequence["Token"], clause: _Clause) -> tuple[list[str], flo
     nouns = {
         token.lemma_.lower()
         for token in tokens
-        if token.pos_ in ("NOUN", "ADJ", "NUM") and token.lemma_.lower() not in _VAGUE and len(token.text) > 2
+        if token.pos_ in ("NOUN", "ADJ", "NUM") and token.lemma_.lower() not in VAGUE and len(token.text) > 2
     }
     verb_says = 0.25 * (clause.root.lemma_ not in ("be", "have", "include", "do", "say", "make", "use"))
     says = len(names) + 0.5 * len(nouns) + verb_says + 0.75 * bool(clause.speaker)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.reading.analysis import Link, Named
+from kraq_dspy.reading.vocabulary import FILLERS
 from kraq_dspy.records import PHRASE
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ KINDS = {
 """The labels of spaCy's names, as kinds of entities; amounts, dates and the like name nothing."""
 MEASURES = frozenset(("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"))
 LONGEST_PHRASE = 5  # words
-FILLERS = frozenset(
-    "thing things way ways lot lots kind kinds sort sorts bit part parts rest one ones moment time times number "  # noqa: SIM905
-    "something anything nothing everything someone anyone everyone anybody somebody nobody everybody fact case cases "
-    "example examples order addition instance reason reasons person people man men woman women day days night today "
-    "year years month months week weeks hour hours minute minutes side place point end beginning result results "
-    "figure table section chapter page author authors uh um okay yeah hmm mm thanks sorry sir madam guy guys stuff "
-    "other others series variety range amount amounts total level use basis term terms regard respect "
-    "following above below percent million billion thousand hundred dozen half top bottom front back middle".split()
-)
-"""Nouns that name nothing by themselves."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _ODD = re.compile(r"[|<>=#*_{}\[\]\\/@]|^\W|\.\.|https?:|www\.")
 
@@ -54,7 +45,7 @@ def _names(sentence: "Span") -> Iterator[tuple[int, Named]]:
     for entity in sentence.ents:
         if entity.label_ in MEASURES or entity.label_ == "LANGUAGE":
             continue
-        text = _clean([token for token in entity])
+        text = _clean(list(entity))
         has_noun = any(token.pos_ in ("PROPN", "NOUN") for token in entity) or text[:1].isupper()
         if text and has_noun and not _is_plain_word(entity):
             taken.update(range(entity.start, entity.end))

@@ -97,6 +97,6 @@ def test_an_analysis_is_what_it_was_after_it_was_kept() -> None:
 
 def test_another_file_than_the_known_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipelines, "_makers_folder", lambda: None)
-    monkeypatch.setitem(pipelines._FILES, "tokenizer", "0" * 64)
-    with pytest.raises(ModelError, match=r"'tokenizer'.*0{64}.*pip install"):
+    monkeypatch.setitem(pipelines._FILES, "tokenizer", (pipelines._FILES["tokenizer"][0], "0" * 64))
+    with pytest.raises(ModelError, match=r"tokenizer.*0{64}.*pip install"):
         pipelines.pipeline_folder()
