@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy import Document, Workspace, build_index
-from kraq_dspy.eval.testset_making import make_testset
+from kraq_dspy.exam.making import make_testset
 from kraq_dspy.indexing.index.check import check_index
 
 ENGLISH = (
@@ -161,7 +161,7 @@ def _recall(space: Workspace, retriever: str, questions: Sequence[tuple[str, fro
     if not questions:
         return {}
     retrieve = space.retriever(retriever)
-    sums = Counter[str]()
+    sums = {"@5": 0.0, "@10": 0.0}
     for question, gold in questions:
         ids = [hit.chunk.document_id for hit in retrieve(question, k=10)]
         for k in (5, 10):

@@ -99,7 +99,9 @@ def from_values(values: list[Any]) -> Analysis:
     title, sentences = values
     read = []
     for text, named, links, asked in sentences:
-        questions = tuple(Asked(*each[:4], tuple(each[4])) for each in asked)
+        questions = tuple(
+            Asked(question, answer, word, weight, tuple(about)) for question, answer, word, weight, about in asked
+        )
         read.append(
             Sentence(text, tuple(Named(*each) for each in named), tuple(Link(*each) for each in links), questions)
         )

@@ -333,7 +333,7 @@ def _adverbials_asked(clause: _Clause) -> Iterator[Asked | None]:
         answer = _kept(child)
         pobj = next((token for token in child.children if token.dep_ == "pobj"), None)
         rest = [token for token in clause.rest if token not in answer]
-        before = [] if child.i < clause.subject.i else None
+        before: list[Token] | None = [] if child.i < clause.subject.i else None
         if child.dep_ == "prep" and pobj is not None and len(answer) <= LONGEST_ANSWER:
             if (
                 pobj.ent_type_ == "DATE"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kraq_dspy.language.names import INITIALS
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.reading.analysis import Link, Named
 from kraq_dspy.reading.vocabulary import FILLERS
@@ -45,6 +46,8 @@ def _names(sentence: "Span") -> Iterator[tuple[int, Named]]:
     for entity in sentence.ents:
         if entity.label_ in MEASURES or entity.label_ == "LANGUAGE":
             continue
+        if entity.label_ == "NORP" and entity.root.pos_ == "ADJ":
+            continue  # "American" says what a thing is like
         text = _clean(list(entity))
         has_noun = any(token.pos_ in ("PROPN", "NOUN") for token in entity) or text[:1].isupper()
         if text and has_noun and not _is_plain_word(entity):
@@ -70,7 +73,7 @@ def _is_plain_word(entity: "Span") -> bool:
 
 def _begins(token: "Token") -> bool:
     """Whether the capital may be the sentence's: a word that is no acronym begins it."""
-    return token.i == token.sent.start and token.text.istitle()
+    return bool(token.i == token.sent.start and token.text.istitle())
 
 
 def _phrases(sentence: "Span") -> Iterator[tuple[int, Named]]:
@@ -99,9 +102,10 @@ def _is_left_out(token: "Token") -> bool:
 
 
 def _lowered(words: "list[Token]", text: str) -> str:
-    """A phrase in small letters but for its names and acronyms."""
+    """The phrase without the capital of the sentence that it begins."""
     first = words[0]
-    if first.text.istitle() and first.pos_ != "PROPN":
+    begins = all(token.pos_ in ("DET", "PUNCT", "SPACE") for token in first.doc[first.sent.start : first.i])
+    if begins and first.text.istitle() and first.pos_ != "PROPN" and not first.ent_type_:
         return text[:1].lower() + text[1:]
     return text
 
@@ -114,6 +118,8 @@ def _clean(words: "list[Token]") -> str:
     while words and (words[-1].pos_ in ("PUNCT", "SPACE") or words[-1].tag_ == "POS"):
         words.pop()
     text = "".join(token.text_with_ws for token in words).strip()
+    if text.endswith(".") and not INITIALS.fullmatch(text):
+        text = text[:-1]
     if not _LETTERS.search(text) or _ODD.search(text) or "\n" in text or len(text) > 80:
         return ""
     return "" if text.lower() in STOP or text.count("(") != text.count(")") else text
@@ -163,6 +169,7 @@ def _name_of(token: "Token", by_text: dict[str, str]) -> str:
     for start in range(token.left_edge.i, token.i + 1):
         for end in range(min(token.right_edge.i, token.i + 4), token.i - 1, -1):
             text = token.doc[start : end + 1].text.strip().casefold()
+            text = text if text in by_text else text.removesuffix(".")
             if text in by_text:
                 return by_text[text]
     return ""

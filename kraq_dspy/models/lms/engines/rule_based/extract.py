@@ -168,8 +168,9 @@ def _by_parse(analysis: Analysis) -> Reading:
 
 
 def _kind(name: str, parsed: str, part: str) -> str:
-    """What the parser says that a name is; where it says nothing, what the sentence says."""
-    return parsed if parsed not in ("", "concept") else kind_of(_bare(name), part)
+    """What the parser says that a name is, unless the sentence says that it is a work, an event or a species."""
+    stated = kind_of(_bare(name), part)
+    return stated if parsed in ("", "concept") or stated in ("work", "event", "species") else parsed
 
 
 def _with_focus(names: list[str], focus: str) -> list[str]:
