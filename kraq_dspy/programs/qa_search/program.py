@@ -15,8 +15,8 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import announce
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy._internal.step import prediction as prediction_of
@@ -122,7 +122,7 @@ class QASearch(SavableModule):
         similarity: float = 0.0,
     ) -> None:
         super().__init__()
-        require_counts("questions", block=block)
+        require_options(QASearchOptions, block=block)
         for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
