@@ -52,13 +52,41 @@ ROWS = 30
 RETRIEVERS = ("adaptive", "bm25")
 
 FRENCH = (
-    ("Le canal du Midi", "Le canal du Midi relie la Garonne à la mer Méditerranée. Pierre-Paul Riquet a dirigé les travaux entre 1666 et 1681. Les bateaux transportaient du blé, du vin et des voyageurs. Depuis 1996, l'ouvrage est inscrit au patrimoine mondial de l'UNESCO."),
-    ("Marie Curie", "Marie Curie est née à Varsovie en 1867. Elle a découvert le polonium et le radium avec son mari, Pierre Curie. Elle a reçu le prix Nobel de physique en 1903 et le prix Nobel de chimie en 1911."),
-    ("Le phare de Cordouan", "Le phare de Cordouan se dresse à l'embouchure de la Gironde. Louis de Foix a commencé sa construction en 1584. Deux gardiens y vivent toute l'année."),
-    ("La Commune de Paris", "La Commune de Paris a gouverné la ville de mars à mai 1871. Louise Michel a soigné les blessés sur les barricades. Le gouvernement de Versailles a écrasé l'insurrection pendant la Semaine sanglante."),
-    ("Le roquefort", "Le roquefort est un fromage à pâte persillée. Il est fabriqué avec du lait cru de brebis dans le sud de l'Aveyron. Les pains mûrissent dans les caves du mont Combalou pendant trois mois au moins."),
-    ("Le mascaret", "Le mascaret est une vague qui remonte la Dordogne lors des grandes marées. Les surfeurs viennent de toute l'Europe pour la chevaucher. Le phénomène est le plus fort à Saint-Pardon, en septembre et en octobre."),
-)  # fmt: skip
+    (
+        "Le canal du Midi",
+        "Le canal du Midi relie la Garonne à la mer Méditerranée. Pierre-Paul Riquet a dirigé les travaux "
+        "entre 1666 et 1681. Les bateaux transportaient du blé, du vin et des voyageurs. Depuis 1996, "
+        "l'ouvrage est inscrit au patrimoine mondial de l'UNESCO.",
+    ),
+    (
+        "Marie Curie",
+        "Marie Curie est née à Varsovie en 1867. Elle a découvert le polonium et le radium avec son mari, "
+        "Pierre Curie. Elle a reçu le prix Nobel de physique en 1903 et le prix Nobel de chimie en 1911.",
+    ),
+    (
+        "Le phare de Cordouan",
+        "Le phare de Cordouan se dresse à l'embouchure de la Gironde. Louis de Foix a commencé sa "
+        "construction en 1584. Deux gardiens y vivent toute l'année.",
+    ),
+    (
+        "La Commune de Paris",
+        "La Commune de Paris a gouverné la ville de mars à mai 1871. Louise Michel a soigné les blessés "
+        "sur les barricades. Le gouvernement de Versailles a écrasé l'insurrection pendant la Semaine "
+        "sanglante.",
+    ),
+    (
+        "Le roquefort",
+        "Le roquefort est un fromage à pâte persillée. Il est fabriqué avec du lait cru de brebis dans le "
+        "sud de l'Aveyron. Les pains mûrissent dans les caves du mont Combalou pendant trois mois au "
+        "moins.",
+    ),
+    (
+        "Le mascaret",
+        "Le mascaret est une vague qui remonte la Dordogne lors des grandes marées. Les surfeurs viennent "
+        "de toute l'Europe pour la chevaucher. Le phénomène est le plus fort à Saint-Pardon, en septembre "
+        "et en octobre.",
+    ),
+)
 """Passages that were written for this table."""
 
 

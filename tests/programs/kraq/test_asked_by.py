@@ -202,7 +202,7 @@ class OneOfThreeUnusable(DummyLM):
 
 
 def test_a_named_generator_asks_about_every_summary_and_the_report_counts_who_asked(tmp_path: Path) -> None:
-    """Three of its questions are not usable at the second call either: their communities keep their topics."""
+    """Three of its questions are not usable at the second call either: statements are asked about in their place."""
     for place in ("Oslo", "Bern", "Rome", "Lima", "Cairo", "Delhi", "Seoul", "Kyoto", "Quito"):
         (tmp_path / f"{place}.txt").write_text(f"{place} Steel met {place} Rail. Then {place} Rail left {place} Steel.")
     generator = OneOfThreeUnusable()
@@ -211,7 +211,7 @@ def test_a_named_generator_asks_about_every_summary_and_the_report_counts_who_as
         assert index.count(Summary) == 9
         texts = [question.text for question in index.questions(duplicates=True)]
     assert texts.count("Who met Steel and Rail?") == 6
-    assert report.asked_by == {"topic": 3, "dummy": 6}
+    assert report.asked_by == {"parse": 3, "dummy": 6}
     assert report.usage["ask"].calls == generator.calls == 6 + 2 * 3
     assert asked_in_words(report.asked_by) == "9 questions: 6 by dummy, 3 by templates"
 
