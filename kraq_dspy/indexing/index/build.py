@@ -51,6 +51,7 @@ from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.reading.kept import STAGE as READ
 from kraq_dspy.reading.kept import read_passages
 from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import Settings
@@ -330,7 +331,8 @@ class Builder(BuildParts):
     def _forget_others(self, document_ids: set[str], chunk_ids: set[str]) -> None:
         index = self.index
         index.delete(Extraction, set(index.ids(Extraction)) - chunk_ids)
-        index.results.prune("extract", chunk_ids)
+        for stage in (READ, "extract"):
+            index.results.prune(stage, chunk_ids)
         self._forget(set(index.ids(Document)) - document_ids, set(index.ids(Chunk)) - chunk_ids)
 
     def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:

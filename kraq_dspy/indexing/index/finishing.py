@@ -249,7 +249,7 @@ class Finishing:
 
     def _complete(self) -> None:
         """Tell readers that the index is whole, and what it was made by."""
-        if not self._index.count(Question):
+        if all(question.is_topic for question in self._index.all(Question)):
             self._parts.problems.append(NO_QUESTIONS)
         models = self._parts.models
         schemas = {**self._index.manifest.schemas, **models.schemas()}

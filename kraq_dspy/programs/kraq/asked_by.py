@@ -161,7 +161,6 @@ class AskedBy:
         self._headed = headings_asked(communities, self._read, self._subject) if asks_of_headings else {}
         self._asked_of = {id: Wording(heading.question, EMBEDDED) for id, heading in self._headed.items()}
         self._entities = {entity.id: entity for entity in entities}
-        self._taken: set[str] = set()
 
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
@@ -208,9 +207,7 @@ class AskedBy:
             return None
         if community.id not in self._asked_of:
             self._asked_of[community.id] = self._without_model(community, summary)
-        wording = self._asked_of[community.id]
-        self._taken.add(wording.text)
-        return wording
+        return self._asked_of[community.id]
 
     def _without_model(self, community: Community, summary: str) -> Wording:
         passages = self._read(community.chunk_ids)
@@ -227,7 +224,7 @@ class AskedBy:
 
         defined = by_rule(turns_statements=False)
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
-        if asks_of_something(defined) and not is_broad and defined not in self._taken:
+        if asks_of_something(defined) and not is_broad:
             return Wording(defined, EMBEDDED)
         if of_statement := self._asked_of_statements(community):
             return Wording(of_statement, PARSE)
@@ -242,7 +239,7 @@ class AskedBy:
         members = [self._entities[id] for id in community.entity_ids if id in self._entities]
         weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
         analyses = self._source.analyses(evenly(community.chunk_ids, MOST_READ))
-        return representative(analyses, weight_of_name, self._taken)
+        return representative(analyses, weight_of_name)
 
     def is_usable(self, question: str, model: str, summary: str, instructions: str) -> bool:
         """Whether the model's question stays.

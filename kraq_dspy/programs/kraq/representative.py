@@ -8,13 +8,14 @@ detail of one passage, if anything else is told.
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.language.text import content_words
 from kraq_dspy.reading.analysis import Analysis, Asked, Sentence
 
 LEAST = 0.3  # weight of a question that may stand for a community
+TELLING = 9  # words from which on a question says enough
 MOST_COMPARED = 400  # statements
 
 
@@ -26,14 +27,12 @@ class _Candidate:
     names: frozenset[str]
 
 
-def representative(
-    analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float], taken: Collection[str] = ()
-) -> str:
+def representative(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> str:
     """The question of the community whose passages these are, by the chunk's id; "" if none may stand for it.
 
-    `weight_of_name` has the community's names, folded; `taken` are questions that stand for others.
+    `weight_of_name` has the community's names, folded.
     """
-    candidates = list(_candidates(analyses, weight_of_name, taken))[:MOST_COMPARED]
+    candidates = list(_candidates(analyses, weight_of_name))[:MOST_COMPARED]
     if not candidates:
         return ""
 
@@ -45,19 +44,18 @@ def representative(
         candidate = candidates[number]
         covered = sum(weight_of_name[name] for name in candidate.names) / total
         passages = sum(not candidate.names.isdisjoint(names) for names in named_in.values()) / len(named_in)
-        return candidate.asked.weight * (0.2 + nearness[number]) * (0.1 + math.sqrt(covered)) * (0.2 + passages)
+        says = min(1.0, len(candidate.asked.question.split()) / TELLING) ** 2
+        return says * candidate.asked.weight * (0.2 + nearness[number]) * (0.1 + math.sqrt(covered)) * (0.2 + passages)
 
     return candidates[max(range(len(candidates)), key=lambda number: (worth(number), -number))].asked.question
 
 
-def _candidates(
-    analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float], taken: Collection[str]
-) -> Iterable[_Candidate]:
+def _candidates(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> Iterable[_Candidate]:
     for chunk_id, analysis in analyses.items():
         for sentence, asked in analysis.asked():
             names = _names_of([sentence]) & weight_of_name.keys()
             asks_of_it = any(name in asked.question.casefold() for name in names)
-            if names and asks_of_it and asked.weight >= LEAST and asked.question not in taken:
+            if names and asks_of_it and asked.weight >= LEAST:
                 yield _Candidate(chunk_id, sentence, asked, frozenset(names))
 
 
