@@ -213,7 +213,7 @@ def test_a_named_generator_asks_about_every_summary_and_the_report_counts_who_as
     assert texts.count("Who met Steel and Rail?") == 6
     assert report.asked_by == {"parse": 3, "dummy": 6}
     assert report.usage["ask"].calls == generator.calls == 6 + 2 * 3
-    assert asked_in_words(report.asked_by) == "9 questions: 6 by dummy, 3 by templates"
+    assert asked_in_words(report.asked_by) == "9 questions: 6 by dummy, 3 by the parse of a statement"
 
 
 def test_templates_and_the_model_share_the_work_where_that_is_asked_for() -> None:
