@@ -158,8 +158,8 @@ def mark_duplicates(questions: Sequence[Question], vectors: Vectors, similarity:
     """The same questions in the same order, `duplicate_of` set where an earlier, unmarked one asks the same.
 
     `vectors` is float32 `[n_questions, dim]`, rows L2-normalised. Two questions ask the same if their texts are equal
-    up to case and spaces, or if their cosine is at least `similarity`. Earlier means nearer to the front. A topic, which
-    asks nothing, repeats other topics alone, and no question repeats it.
+    up to case and spaces, or if their cosine is at least `similarity`. Earlier means nearer to the front. A topic
+    repeats other topics alone, and no question repeats it.
     """
     original_of: list[int | None] = [None] * len(questions)  # index of the question that each one repeats
     first_with_text: dict[tuple[bool, str], int] = {}
