@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.exam.material import Material
+from kraq_dspy.reading.kept import analyses_of
+from kraq_dspy.reading.reader import reader
 from kraq_dspy.records import Chunk, Community, Entity
 from kraq_dspy.workspace import Workspace
 
@@ -45,6 +48,7 @@ class Corpus:
             raise IndexStateError(
                 f"{str(index.path)!r} has no passages to ask about. Build it again: kraq index CORPUS"
             )
+        _remember_what_was_read(index, chunks)
         return cls(chunks, list(index.all(Entity)), list(index.all(Community)))
 
     def chunks_of(self, ids: Iterable[str]) -> list[Chunk]:
@@ -93,6 +97,12 @@ class Corpus:
                 if untitled is not None and not untitled.title and untitled.text.startswith(entity.name):
                     titled.setdefault(entity.name, untitled)
         return titled
+
+
+def _remember_what_was_read(index: Index, chunks: Sequence[Chunk]) -> None:
+    """Hand the parser's analyses that the index keeps to the reader of this process, which then parses none again."""
+    analyses = analyses_of(index, [chunk.id for chunk in chunks])
+    reader().remember({chunk.passage: analyses[chunk.id] for chunk in chunks if chunk.id in analyses})
 
 
 def is_identifier(name: str) -> bool:

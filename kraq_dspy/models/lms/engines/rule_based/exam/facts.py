@@ -34,6 +34,7 @@ from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     statement_in,
 )
 from kraq_dspy.models.lms.engines.rule_based.reading.values import DATE
+from kraq_dspy.reading.reader import reader
 from kraq_dspy.records import content_id
 
 _PASSIVE = re.compile(rf"(?P<be>{BE}) (?P<done>(?:\w+ly )?(?:[a-z]+ed|born|built|held|made|set|won|written|known)\b.*)")
@@ -61,6 +62,7 @@ TELLS_WHICH = re.compile(
 _FEWEST_WITH_NAME, _FEWEST, MOST_WORDS = 3, 5, 16
 """Content words of what is said of a subject, with a name or a number among them and without; and words in all."""
 _LONGEST_ANSWER = 8  # words
+_LEAST_WEIGHT = 0.5  # of a parsed question: two names, or one with two rarer things
 _LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
 _OPEN = re.compile(r"\b(?:of|the|an?|for|with|to|between|and)$")
 """Ends of what stands before a date that is a part of it: "during the crisis of 1929"."""
@@ -86,10 +88,25 @@ def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     >>> fact_about("Ed Wood\\nEd Wood is a film. It was directed by Tim Burton in 1994.")["answer"]
     'Tim Burton'
     """
-    facts = facts_in(passage) or related_in(passage, about)
+    facts = parsed_facts(passage) or facts_in(passage)
     named = [fact for fact in facts if any(name in fact.question or name == fact.answer for name in about)]
     chosen = min(named or facts, key=lambda fact: content_id(passage, fact.question), default=Fact("", ""))
     return {"question": chosen.question, "answer": chosen.answer}
+
+
+def parsed_facts(passage: str) -> list[Fact]:
+    """Every question that a parsed sentence of the passage answers and that tells enough to stand alone.
+
+    Empty for a passage that is not in English.
+    """
+    analysis = reader().analysis(passage)
+    if analysis is None:
+        return []
+    facts = []
+    for _, asked in analysis.asked():
+        if asked.weight >= _LEAST_WEIGHT:
+            facts.append(Fact(asked.question, asked.answer))
+    return facts
 
 
 def facts_in(passage: str) -> list[Fact]:
