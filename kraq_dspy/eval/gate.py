@@ -98,7 +98,8 @@ def under_checks(run: RunSummary, thresholds: Mapping[str, float]) -> list[Quali
 def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None, seed: int = 0) -> list[QualityCheck]:
     """Whether the interval of the paired difference to the base run lies below 0, for every system of both.
 
-    Only questions of both runs count, so a test set may grow. Without `metrics`, one decides: the first of `FIRST_OF`
+    It does if the paired randomisation test has a p below .05 (`paired_difference`), as in every table. Only questions
+    of both runs count, by id or by text (`compare_runs`), so a test set may grow. Without `metrics`, one decides: the first of `FIRST_OF`
     that both runs have. A question that fails now and did not then is worse, whatever the others score.
 
     Raises EvaluationError if the runs have nothing in common.
@@ -111,11 +112,13 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
             difference = after.cells[metric].difference
             if difference is None:
                 continue
-            passed = difference.high >= 0
+            cell = after.cells[metric]
+            passed = not (cell.is_decided and difference.estimate < 0)
             interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]"
             words = "no worse than" if passed else "worse than"
             text = (
-                f"{metric} of {name} is {words} before: {difference.estimate:+.3f} {interval}, {difference.n} questions"
+                f"{metric} of {name} is {words} before: {difference.estimate:+.3f} {interval}, "
+                f"{counted(difference.n, 'question')}{_unpaired(run)}"
             )
             checks.append(QualityCheck(metric, name, passed, text))
 
@@ -126,6 +129,14 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
     if not checks:
         raise EvaluationError(f"{str(base)!r} and {str(now)!r} share no metric of: {', '.join(metrics or FIRST_OF)}.")
     return checks
+
+
+def _unpaired(run: RunSummary) -> str:
+    """How many questions only one of the two runs has; "" if none."""
+    only_in = run.table["only_in"]
+    counts = [(len(only_in[side]), words) for side, words in (("first", "before"), ("second", "now"))]
+    told = [f"{count} only {words}" for count, words in counts if count]
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _mean(cell: Cell) -> float:

@@ -273,7 +273,7 @@ class Report:
                 "--baseline is for the report of one run; of two, the first is what the second is compared with."
             )
         from kraq_dspy.eval.comparing import compare_runs
-        from kraq_dspy.eval.grids import changed_questions, grids
+        from kraq_dspy.eval.grids import changed_questions, grids, unpaired_questions
         from kraq_dspy.eval.tables.terminal import print_grid
 
         comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
@@ -284,7 +284,7 @@ class Report:
             return
         for run in comparisons:
             say((f"\n{run.header.dataset}", "bold"))
-            for grid in (*grids(run, brief=True), changed_questions(run)):
+            for grid in (*grids(run, brief=True), changed_questions(run), unpaired_questions(run)):
                 if grid is not None:
                     print_grid(grid, output)
 
