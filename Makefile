@@ -31,7 +31,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is older. Set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) (once, about a minute)"
-	@$(PIP) install -e '.[embedded]'
+	@$(PIP) install -e .
 	@touch $@
 
 # torch first and by pip: what needs torch is then content with it, and nothing pulls gigabytes of CUDA.

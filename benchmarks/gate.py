@@ -40,11 +40,11 @@ from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.eval.datasets import load_local
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import Interval, bootstrap_difference
-from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
+from kraq_dspy.exam import kinds
+from kraq_dspy.exam.making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Embedder, Retriever, Vectors
-from kraq_dspy.programs.testset import kinds
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.retrievers.in_memory import RecordsInMemory
 from kraq_dspy.retrievers.words_and_meaning import BM25Retriever, DenseRetriever, HybridRetriever

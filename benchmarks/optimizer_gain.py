@@ -22,11 +22,11 @@ import dspy
 from extraction_quality import whole_triples
 from stand_in import machine
 
-from kraq_dspy.eval.tables.data import load
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program
 from kraq_dspy.optimize.rows import Row, read_rows
+from kraq_dspy.papers.tables.data import load
 from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EncoderSettings, RoleSettings, Settings
 

@@ -32,11 +32,11 @@ from rich.table import Table
 from stand_in import machine
 
 import kraq_dspy.signatures
-from kraq_dspy.eval.papers import setups
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.schemas import is_typed
+from kraq_dspy.papers.catalogue import setups
 from kraq_dspy.settings import RoleSettings
 
 FORMS = {"free": "none", "enforced": "json_schema"}

@@ -22,10 +22,10 @@ from kraq_dspy.eval.selection.candidates import Candidate, SelectionPlan
 from kraq_dspy.eval.selection.outcome import Selection
 from kraq_dspy.eval.selection.selecting import select
 from kraq_dspy.eval.statistics import bootstrap_difference
-from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
+from kraq_dspy.exam import kinds
+from kraq_dspy.exam.making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.testset import kinds
 
 PASSAGES, PEOPLE, MADE = 500, 150, 200
 MINUTES = 60.0

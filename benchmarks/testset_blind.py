@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy import Workspace
-from kraq_dspy.eval.testset import Testset, as_line
+from kraq_dspy.exam.testset import Testset, as_line
 from kraq_dspy.records import Chunk, TestsetRow
 
 

@@ -44,11 +44,11 @@ from testset_systems import SYSTEMS, UNBROKEN, UNPOOLED, Find, K, Scores, System
 from kraq_dspy import Workspace
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.eval.datasets import Dataset, load_local
-from kraq_dspy.eval.testset import Testset
-from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
+from kraq_dspy.exam.kinds import SHARES, WITHOUT_ANSWER
+from kraq_dspy.exam.making import TestsetPlan, make_testset
+from kraq_dspy.exam.testset import Testset
+from kraq_dspy.exam.wording import is_about_two
 from kraq_dspy.indexing import build_index
-from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
-from kraq_dspy.programs.testset.wording import is_about_two
 from kraq_dspy.records import Chunk, TestsetRow, Usage, content_id
 from kraq_dspy.settings import RoleSettings, RunSettings
 

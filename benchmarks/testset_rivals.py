@@ -29,7 +29,7 @@ from scipy.cluster.vq import kmeans2
 
 from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import FittingPredict, Step
-from kraq_dspy.eval.testset_draft import TestsetDraft
+from kraq_dspy.exam.draft import TestsetDraft
 from kraq_dspy.ports import Embedder, SilentProgress
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.steps.direct import Done, Item

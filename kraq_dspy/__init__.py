@@ -59,6 +59,9 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 
 # Before dspy is imported: LiteLLM would otherwise fetch its price list over the network when it is first asked.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+# Before ONNX Runtime is imported: since 1.32 it looks up a host of its makers, and keeps an id of the device and a file
+# of events in the user's cache folder. `onnxruntime.disable_telemetry_events()` comes too late for both.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 # Before torch or llama.cpp are imported: threads that spin while they wait for each other starve each other as soon as
 # something else wants the cores (encoding one query took ten times as long).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

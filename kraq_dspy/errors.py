@@ -117,11 +117,12 @@ class EvaluationError(KraqError):
 
 
 class MissingExtraError(KraqError, ImportError):
-    """An optional package is not installed."""
+    """A package is not installed: that of an extra, or one that comes with the library (`extra` "")."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
+        install = f"pip install 'kraq-dspy[{extra}]'" if extra else "pip install kraq-dspy"
         super().__init__(
-            f"{purpose} needs the package {package!r}. Install it with: pip install 'kraq-dspy[{extra}]'"
+            f"{purpose} needs the package {package!r}. Install it with: {install}"
             f"{_CPU_FIRST if package == 'torch' else ''}"
         )
 
@@ -134,8 +135,8 @@ _CPU_FIRST = (
 
 @contextmanager
 def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """Make an import that fails in the block say which extra installs the package, or why an
-    installed one does not load: too little memory, a missing library."""
+    """Make an import that fails in the block say which extra installs the package ("": none, it comes with
+    the library), or why an installed one does not load: too little memory, a missing library."""
     try:
         yield
     except ModuleNotFoundError as error:

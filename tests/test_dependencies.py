@@ -1,5 +1,6 @@
 """pyproject.toml declares what the package imports, and hints name extras that exist."""
 
+import ast
 import re
 import sys
 import tomllib
@@ -53,3 +54,15 @@ def test_every_extra_that_an_installation_hint_names_exists() -> None:
     }
     assert named
     assert named <= EXTRAS.keys()
+
+
+def test_a_package_of_one_version_has_a_file_whose_content_is_known() -> None:
+    """Only weights are pinned: their package is a stranger's, and another version of it would be other weights."""
+    lines = [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
+    pinned = {tuple(line.split("==")) for line in lines if "==" in line}
+    known = {
+        tuple(argument.value for argument in call.arguments[:2] if isinstance(argument, ast.Constant))
+        for call in sources().calls
+        if call.name == "PackageFile"
+    }
+    assert pinned == known

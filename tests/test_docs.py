@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.eval.tables.table import DEFINITIONS, KINDS, table_from_dict
+from kraq_dspy.papers.tables.table import DEFINITIONS, KINDS, table_from_dict
 from kraq_dspy.workspace.registry import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -23,9 +23,9 @@ import dspy
 from peers.retrieval import first_tokens
 from peers.web import content_words, told_by
 
-from kraq_dspy.eval.tables.data import load
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.papers.tables.data import load
 from kraq_dspy.settings import RoleSettings
 
 BUDGET = 2000

@@ -80,13 +80,40 @@ class AnswerListener(StreamListener):  # type: ignore[misc]
 
 
 def answer_listeners(program: dspy.Module) -> list[StreamListener]:
-    """One for the step that writes the program's `answer`; none if that is chosen among drafts.
+    """One for the step that writes the program's `answer`, also if the program is a part of a module of your own; none
+    if the answer is chosen among drafts, or if several of your parts write one and none is called `answer`.
 
     For `dspy.streamify`. Like any listener it serves one stream at a time, and one after the other.
     """
-    while isinstance(inner := getattr(program, "program", None), dspy.Module):
-        program = inner
-    step = getattr(program, "answer", None)
-    if not isinstance(step, dspy.Predict) or "answer" not in step.signature.output_fields:
+    named = _answering_step(program)
+    if named is None:
         return []
-    return [AnswerListener("answer", predict=step, predict_name="answer", allow_reuse=True)]
+    name, step = named
+    return [AnswerListener("answer", predict=step, predict_name=name, allow_reuse=True)]
+
+
+def _answering_step(program: dspy.Module) -> tuple[str, dspy.Predict] | None:
+    """(name, predictor) of what writes the program's answer: its part `answer`, else that of the only part inside it
+    which has one."""
+    inner = getattr(program, "program", None)
+    if isinstance(inner, dspy.Module):
+        return _answering_step(inner)
+
+    step = getattr(program, "answer", None)
+    if isinstance(step, dspy.Module):
+        writes = _writing_answers(step)
+        if len(writes) == 1:
+            return "answer", writes[0]
+
+    parts = [part for part in vars(program).values() if isinstance(part, dspy.Module) and part is not step]
+    found = [inside for part in parts if (inside := _answering_step(part)) is not None]
+    if found:
+        return found[0] if len(found) == 1 else None
+    writes = _writing_answers(program)
+    is_plain = all(isinstance(part, dspy.Predict) for part in parts)
+    return ("answer", writes[0]) if len(writes) == 1 and is_plain else None
+
+
+def _writing_answers(program: dspy.Module) -> list[dspy.Predict]:
+    """The predictors in it that have an `answer` among their outputs."""
+    return [each for each in program.predictors() if "answer" in each.signature.output_fields]

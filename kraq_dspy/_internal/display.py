@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 from collections.abc import Iterator, Mapping, Set
+from html import escape
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,26 @@ def as_table(thing: Any) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("", "", title=type(thing).__name__, title_justify="left", show_header=False)
+    table = Table("", "", title=_title(thing), title_justify="left", show_header=False)
     for name, lines in rows(thing):
         table.add_row(Text(name, style="bold"), Text("\n".join(lines)))
     return table
+
+
+def as_html(thing: Any) -> str:
+    """The same table for a notebook, which asks for `_repr_html_`; whatever a document holds is text in it."""
+    lines = [f"<table><caption>{escape(_title(thing))}</caption>"]
+    for name, texts in rows(thing):
+        cells = "<br>".join(escape(text) for text in texts)
+        lines.append(
+            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{cells}</td></tr>'
+        )
+    return "\n".join([*lines, "</table>"])
+
+
+def _title(thing: Any) -> str:
+    """The name of its type; that of a prediction is the same for every program."""
+    return "Prediction" if callable(getattr(thing, "toDict", None)) else type(thing).__name__
 
 
 def rows(thing: Any) -> Iterator[tuple[str, list[str]]]:

@@ -150,6 +150,46 @@ def options_of(declared: Any) -> Mapping[str, Option]:
     return _declared(declared)
 
 
+def require_options(declared: Any, /, **values: Any) -> None:
+    """Check arguments of a constructor against the options that `declared` has of these names: each range stands once.
+
+    Raises TypeError for a value of another type and ValueError for one out of the range; both name the argument and say
+    what is expected.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class CombinedOptions:
+    ...     k: int = option(15, "Passages in all.", least=1)
+    >>> require_options(CombinedOptions, k=0)
+    Traceback (most recent call last):
+    ValueError: k is 0; expected a whole number, 1 or more: passages in all.
+    """
+    known = options_of(declared)
+    for name, value in values.items():
+        each = known[name]
+        if each.is_default(value):
+            continue  # most are
+        try:
+            each.checked(_plain_number(value))
+        except ValidationError as error:
+            expected = f"expected {each.expected}{_as_aside(each.help)}."
+            if any(fault["type"] in _OUT_OF_RANGE for fault in error.errors()):
+                raise ValueError(f"{name} is {value}; {expected}") from None
+            raise TypeError(f"{name} is {value!r:.80} ({type(value).__name__}); {expected}") from None
+
+
+_OUT_OF_RANGE = frozenset(("greater_than_equal", "less_than_equal", "literal_error", "finite_number"))
+
+
+def _plain_number(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _as_aside(help: str) -> str:
+    """A help line as the end of a sentence."""
+    return f": {help[0].lower()}{help[1:].rstrip('.')}" if help else ""
+
+
 @cache
 def _declared(declared: Any) -> Mapping[str, Option]:
     hints = get_type_hints(declared, include_extras=True)

@@ -12,6 +12,7 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import DSPyError
 
 from kraq_dspy._internal.both_ways import blocking, is_blocking
+from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy.errors import BudgetExceededError, ConfigError, ModelError, ServerDownError
 
 logger = logging.getLogger(__name__)
@@ -137,7 +138,7 @@ def further_inputs(step: dspy.Module, inputs: Mapping[str, Any], *filled: str) -
 
 def prediction(reply: Any, **own: Any) -> dspy.Prediction:
     """A program's prediction: the fields of its last reply, those of a signature of one's own among them, and `own`."""
-    return dspy.Prediction(**{**dict(reply.items()), **own})
+    return RagPrediction(**{**dict(reply.items()), **own})
 
 
 def _quoted(names: Any) -> str:

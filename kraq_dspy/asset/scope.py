@@ -1,11 +1,17 @@
 """Says what somebody may read: the documents that bear one of their labels, or everything."""
 
+import ast
+import dataclasses
 import json
-from collections.abc import Iterable
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
-from kraq_dspy.errors import ScopeError
+from kraq_dspy.errors import ConfigError, CorpusError, ScopeError
 
 if TYPE_CHECKING:
     from kraq_dspy.records import Document
@@ -26,7 +32,7 @@ class Scope:
     (True, False, False)
 
     A document without a label may be read by nobody but its owner, who says so: `Scope.everything()`. Labels are
-    compared letter by letter. Raises ScopeError for no labels at all, and for what is none.
+    compared letter by letter, in Unicode's form NFC. Raises ScopeError for no labels at all, and for what is none.
     """
 
     labels: frozenset[str]
@@ -45,7 +51,7 @@ class Scope:
         for label in given:
             if not isinstance(label, str) or not label.strip():
                 raise ScopeError(f"A label of the scope is {label!r:.80}; expected a text that is not empty.")
-        object.__setattr__(self, "labels", frozenset(given))
+        object.__setattr__(self, "labels", frozenset(map(comparable, given)))
         object.__setattr__(self, "is_everything", False)
 
     @classmethod
@@ -62,41 +68,137 @@ class Scope:
 
     def allows(self, labels: Iterable[str]) -> bool:
         """Whether a document with these labels may be read."""
-        return self.is_everything or not self.labels.isdisjoint(labels)
+        return self.is_everything or not self.labels.isdisjoint(map(comparable, labels))
 
     def allows_document(self, document: "Document") -> bool:
         return self.allows(document.labels)
 
     def reads_no_more_than(self, labels: Iterable[str]) -> bool:
         """Whether whoever has `labels` may read all that this scope may."""
-        return not self.is_everything and self.labels.issubset(labels)
+        return not self.is_everything and self.labels.issubset(map(comparable, labels))
 
     def __repr__(self) -> str:
         return "Scope.everything()" if self.is_everything else f"Scope({sorted(self.labels)!r})"
 
 
 def labels_of(value: Any) -> tuple[str, ...]:
-    """The labels in a column or in front matter: a list, a list in JSON, or words with commas between; sorted.
+    """The labels in a column or in front matter: a list, a list that is written as text, or words with commas between;
+    sorted.
 
-    >>> labels_of("staff, sales"), labels_of('["legal"]'), labels_of(["b", "a"]), labels_of(" ")
+    >>> labels_of("staff, sales"), labels_of('["legal"]'), labels_of("['b', 'a']"), labels_of(" ")
     (('sales', 'staff'), ('legal',), ('a', 'b'), ('',))
 
-    What names none is the label of nobody (`NOBODY`).
+    What names none is the label of nobody (`NOBODY`). Raises CorpusError for what is not understood: it must not be
+    taken for other labels than were meant.
     """
     if isinstance(value, str):
-        value = _listed(value)
-    elif not isinstance(value, list | tuple | set | frozenset):
-        value = [] if value is None else [value]
-    labels = sorted({str(label).strip() for label in value if label is not None} - {NOBODY})
+        given: list[Any] = _written(value)
+    elif value is None or (isinstance(value, float) and math.isnan(value)):
+        given = []
+    elif isinstance(value, Mapping | bytes | bool):
+        raise _not_understood(value)
+    else:
+        given = list(value) if isinstance(value, Iterable) else [value]
+    labels = sorted({_label(each) for each in given} - {NOBODY})
     return tuple(labels) or (NOBODY,)
 
 
-def _listed(text: str) -> list[Any]:
-    if text.strip().startswith("["):
+def labelled(
+    document: "Document", labels: Callable[["Document"], Iterable[str]] | None, *, is_declared: bool = False
+) -> "Document":
+    """The document with the labels that the function `labels` gives it, or in order those that it has.
+
+    If labels are declared (`is_declared`), or a function gives them, a document without any gets that of nobody. Raises
+    CorpusError, with the document's id, for labels that are not understood, and ConfigError if the function fails.
+    """
+    own: Any = document.labels
+    if labels is not None:
         try:
-            parsed = json.loads(text)
-        except ValueError:
-            parsed = None
-        if isinstance(parsed, list):
-            return parsed
-    return text.split(",")
+            own = labels(document)
+            own = own if own is None or isinstance(own, str | bytes | Mapping) else list(own)
+        except Exception as error:
+            raise ConfigError(
+                f"The function that gives labels (labels=) failed for the document {document.id!r}: "
+                f"{type(error).__name__}: {error}. Nothing was indexed without its labels."
+            ) from error
+    elif not own and not is_declared:
+        return document
+    try:
+        ordered = labels_of(own if own else None)
+    except CorpusError as error:
+        raise CorpusError(f"The document {document.id!r}: {error}") from None
+    return document if ordered == document.labels else dataclasses.replace(document, labels=ordered)
+
+
+def comparable(label: str) -> str:
+    """The label as kraq compares it: in Unicode's form NFC, since one letter may be written in two ways."""
+    return unicodedata.normalize("NFC", label)
+
+
+_AS_TEXT = re.compile(r"""[\[({](?:\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\s*(?:,|(?=[\])}])))*\s*[\])}]""")
+"""A list, tuple or set of texts as Python writes it. numpy leaves the commas between them out, and that is none."""
+
+_MISSING = frozenset(("nan", "NaN", "null", "NULL", "None", "~", "<NA>"))
+_TRUTH = frozenset(("true", "false"))
+_LONGEST = 100_000  # characters of labels that are written as text
+_JOINERS = str.maketrans("", "", "\u200c\u200d")  # with which Persian and Hindi are spelt
+
+
+def _written(text: str) -> list[Any]:
+    text = text.strip()
+    if text in _MISSING or len(text) > _LONGEST:
+        if len(text) > _LONGEST:
+            raise _not_understood(text)
+        return []
+
+    if text.startswith(("[", "{", "('", '("')):
+        return _list_in(text)
+
+    parts = text.split(",")
+    if any(mark in text for mark in '[]{}";|\n\r\t') or text.startswith("'") or text.endswith("'"):
+        raise _not_understood(text)
+    if len(parts) > 1 and ("\\," in text or any("=" in part for part in parts)):
+        raise CorpusError(
+            f"The labels of who may read it are {text!r:.120}: one name of a directory, with commas? Write a list: "
+            f"{json.dumps([text], ensure_ascii=False):.130}."
+        )
+    return parts
+
+
+def _list_in(text: str) -> list[Any]:
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        if not _AS_TEXT.fullmatch(text):
+            raise _not_understood(text) from None
+        try:
+            parsed = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise _not_understood(text) from None
+    if isinstance(parsed, str):  # ('a') is a text for Python
+        return [parsed]
+    if not isinstance(parsed, list | tuple | set):
+        raise _not_understood(text)
+    return list(parsed)
+
+
+def _label(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return NOBODY
+    if isinstance(value, str):
+        label = comparable(value).strip()
+        if not label.translate(_JOINERS).isprintable() or label == "*" or label.casefold() in _TRUTH:
+            raise _not_understood(value)
+        return label
+    if isinstance(value, float) and value.is_integer():  # pandas makes floats of whole numbers with a gap among them
+        return str(int(value))
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    raise _not_understood(value)
+
+
+def _not_understood(value: Any) -> CorpusError:
+    return CorpusError(
+        f"The labels of who may read it are {value!r:.120}, which kraq does not understand. Write names with commas "
+        'between, or a list, such as ["staff", "legal"]; there is no wildcard, and nothing nested.'
+    )

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
+    from kraq_dspy.eval.coverage import Coverage as Coverage
+    from kraq_dspy.eval.coverage import coverage_of as coverage_of
     from kraq_dspy.eval.datasets import Dataset as Dataset
     from kraq_dspy.eval.datasets import Example as Example
     from kraq_dspy.eval.datasets import fetch_dataset as fetch_dataset
@@ -35,6 +37,8 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.metrics.for_dspy import named_metric as named_metric
     from kraq_dspy.eval.metrics.for_dspy import own_metric as own_metric
     from kraq_dspy.eval.metrics.for_dspy import paper_match as paper_match
+    from kraq_dspy.eval.metrics.for_dspy import rag_metric as rag_metric
+    from kraq_dspy.eval.metrics.for_dspy import rag_quality as rag_quality
     from kraq_dspy.eval.metrics.for_dspy import rouge_l as rouge_l
     from kraq_dspy.eval.metrics.for_dspy import similarity_metric as similarity_metric
     from kraq_dspy.eval.metrics.for_dspy import token_f1 as token_f1
@@ -59,13 +63,11 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.statistics import compare as compare
     from kraq_dspy.eval.statistics import permutation_test as permutation_test
     from kraq_dspy.eval.summary import RunSummary as RunSummary
-    from kraq_dspy.eval.testset import Testset as Testset
-    from kraq_dspy.eval.testset_coverage import Coverage as Coverage
-    from kraq_dspy.eval.testset_coverage import coverage_of as coverage_of
-    from kraq_dspy.eval.testset_making import TestsetPlan as TestsetPlan
-    from kraq_dspy.eval.testset_making import make_testset as make_testset
-    from kraq_dspy.eval.testset_making import make_trainset as make_trainset
-    from kraq_dspy.eval.testset_upkeep import update_testset as update_testset
+    from kraq_dspy.exam.making import TestsetPlan as TestsetPlan
+    from kraq_dspy.exam.making import make_testset as make_testset
+    from kraq_dspy.exam.making import make_trainset as make_trainset
+    from kraq_dspy.exam.testset import Testset as Testset
+    from kraq_dspy.exam.upkeep import update_testset as update_testset
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -75,8 +77,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.eval.judges": ("BinaryJudge", "Groundedness", "RubricJudge"),
         "kraq_dspy.eval.metrics.for_dspy": (
             "Metric", "answer_found", "bleu_1", "bleu_4", "contains", "exact_match", "grounded", "meteor",
-            "named_metric", "own_metric", "paper_match", "rouge_l", "similarity_metric", "token_f1",
-            "token_precision", "token_recall",
+            "named_metric", "own_metric", "paper_match", "rag_metric", "rag_quality", "rouge_l", "similarity_metric",
+            "token_f1", "token_precision", "token_recall",
         ),
         "kraq_dspy.eval.metrics.retrieval": (
             "all_supporting_at_k", "average_precision", "hits_at_k", "mrr", "ndcg_at_k", "precision_at_k",
@@ -89,9 +91,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.eval.selection.selecting": ("select",),
         "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
         "kraq_dspy.eval.summary": ("RunSummary",),
-        "kraq_dspy.eval.testset": ("Testset",),
-        "kraq_dspy.eval.testset_coverage": ("Coverage", "coverage_of"),
-        "kraq_dspy.eval.testset_making": ("TestsetPlan", "make_testset", "make_trainset"),
-        "kraq_dspy.eval.testset_upkeep": ("update_testset",),
+        "kraq_dspy.exam.testset": ("Testset",),
+        "kraq_dspy.eval.coverage": ("Coverage", "coverage_of"),
+        "kraq_dspy.exam.making": ("TestsetPlan", "make_testset", "make_trainset"),
+        "kraq_dspy.exam.upkeep": ("update_testset",),
     },
 )  # fmt: skip

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,8 +13,10 @@ import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval import questions
+from kraq_dspy.eval.about import about_system
 from kraq_dspy.eval.asked import AskedSystem, Asking, hidden_documents
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
@@ -25,10 +28,8 @@ from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
-from kraq_dspy.eval.tables.data import checksum_of
-from kraq_dspy.eval.tables.systems import about_system
-from kraq_dspy.eval.tables.terminal import print_run
-from kraq_dspy.eval.testset_review import REJECTED, STALE
+from kraq_dspy.eval.terminal import print_run
+from kraq_dspy.exam.review import REJECTED, STALE
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
@@ -63,6 +64,9 @@ class Evaluation:
     def rows(self) -> tuple[ResultRow, ...]:
         """A row for each question of each system."""
         return self.summary.rows
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def mean(self, metric: str, system: str | None = None) -> float:
         """Return the mean of a metric for a system, by default the first. Raises EvaluationError

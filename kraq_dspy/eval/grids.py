@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
-from kraq_dspy.eval.papers.listing import figures_of
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, Interval
 from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
@@ -112,20 +111,6 @@ def unpaired_questions(run: RunSummary) -> Grid | None:
         return None
     note = f"{len(lacking)} questions are compared with none; shown are at most {UNPAIRED}."
     return Grid("Questions of one run alone", ("question", "run"), tuple(lacking[:UNPAIRED]), note=note)
-
-
-def paper_grids(summary: TableSummary) -> list[Grid]:
-    """The tables of the papers that the runs have figures of, with the papers' rows and columns: ours (theirs)."""
-    notes = dict.fromkeys(note for run in summary.runs for note in run.header.extra.get("notes", ()))
-    return [
-        Grid(
-            f"{figures.table.paper}, {figures.table.number}: {figures.table.shows}",
-            ("", *(column.label for column in figures.table.columns)),
-            tuple(figures.cells()),
-            note=" ".join((f"{figures.table.id}, ours (theirs), on {', '.join(figures.datasets)}.", *notes)),
-        )
-        for figures in figures_of(summary)
-    ]
 
 
 def setup_lines(summary: TableSummary) -> dict[str, str]:
@@ -274,7 +259,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
     note = (
         "Paired by question, with 95 % interval. p: paired randomisation test; * is below "
-        f"{SIGNIFICANT}, and then the interval excludes 0. Holm: p adjusted for the systems of the column, if it is not."
+        f"{SIGNIFICANT}, where the interval excludes 0. Holm: p adjusted for the systems of the column, if it is not."
     )
     return Grid(name, ("system", *metrics), tuple(rows), frozenset(strong), note)
 

@@ -19,7 +19,7 @@ from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
-from kraq_dspy.eval.tables.terminal import print_grid, write_page
+from kraq_dspy.eval.terminal import print_grid, write_page
 from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk

@@ -7,13 +7,10 @@ from typing import Any
 import dspy
 
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.metrics.rag import is_unanswerable
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 from kraq_dspy.programs.qa_search.program import is_answered
-
-UNANSWERABLE = ("unanswerable", "null", "null_query", "impossible")
-"""What a column `type` calls a question that the corpus does not answer; `answerable` false says so too."""
-NO = ("false", "no", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +38,7 @@ def is_answerable(example: Example) -> bool:
     >>> is_answerable(Example("q1", "Who?", (), type="unanswerable"))
     False
     """
-    says = str(example.metadata.get("answerable", "")).strip().casefold()
-    return example.type.casefold() not in UNANSWERABLE and says not in NO
+    return not is_unanswerable(example.type, example.metadata.get("answerable"))
 
 
 def what_was_told(example: Example, prediction: dspy.Prediction, *, answers: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.eval.difference_plot import Difference, draw_differences
-from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, number, paper_grids, setup_lines
+from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, number, setup_lines
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
@@ -21,18 +21,18 @@ LONGEST = 1200
 """Characters of an answer or of a passage on the page."""
 
 
-def write_report(summary: TableSummary, folder: Path) -> list[Path]:
-    """Write `report.html` into the folder, and return where it is."""
+def write_report(summary: TableSummary, folder: Path, *, in_front: Sequence[Grid] = ()) -> list[Path]:
+    """Write `report.html` into the folder, and return where it is; `in_front` are grids to show before the runs."""
     file = folder / "report.html"
     with replaced(file) as draft:
-        draft.write_text(report_page(summary), "utf-8")
+        draft.write_text(report_page(summary, in_front), "utf-8")
     return [file]
 
 
-def report_page(summary: TableSummary) -> str:
+def report_page(summary: TableSummary, in_front: Sequence[Grid] = ()) -> str:
     """The page as text. The same rows make the same page."""
     parts = [f"<h1>{_text(summary.title)}</h1>", _described(setup_lines(summary))]
-    parts += [_table(grid) for grid in paper_grids(summary)]
+    parts += [_table(grid) for grid in in_front]
     for place, run in enumerate(summary.runs):
         parts.append(f"<h2>{_text(run.header.dataset)}</h2>")
         parts.append(_described(facts(run)))

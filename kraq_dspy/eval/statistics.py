@@ -150,7 +150,9 @@ class PairedDifference:
         return self.test.p_value < SIGNIFICANT
 
 
-def paired_difference(system: Scores, baseline: Scores, *, resamples: int = RESAMPLES, seed: int = 0) -> PairedDifference:
+def paired_difference(
+    system: Scores, baseline: Scores, *, resamples: int = RESAMPLES, seed: int = 0
+) -> PairedDifference:
     """mean(system) - mean(baseline) with an interval of 95 % that excludes 0 exactly if the paired test is significant.
 
     The test is `permutation_test`. The interval holds the differences that this test does not reject: the means of

@@ -241,9 +241,7 @@ def _compared_with(baseline: Mapping[str, float], cell: Cell, scores: Mapping[st
     shared = sorted(scores.keys() & baseline.keys())
     own, others = [scores[id] for id in shared], [baseline[id] for id in shared]
     paired = paired_difference(own, others, seed=seed)
-    return dataclasses.replace(
-        cell, difference=paired.interval, n_paired=len(shared), p_value=paired.test.p_value
-    )
+    return dataclasses.replace(cell, difference=paired.interval, n_paired=len(shared), p_value=paired.test.p_value)
 
 
 def fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[float, ...]:

@@ -14,7 +14,8 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import thawed
-from kraq_dspy.errors import ConfigError, KraqError, ModelError
+from kraq_dspy._internal.step import CALL_ERRORS
+from kraq_dspy.errors import ConfigError, EvaluationError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
@@ -129,9 +130,12 @@ class CompileRun:
         return copy
 
     def _measured(self, stage: str, program: dspy.Module) -> list[float]:
-        """The score of each row measured on; a row that cannot be answered scores 0. Raises ModelError if none can."""
+        """The score of each row measured on; a row that cannot be answered scores 0.
+
+        If none can, it raises ModelError where a model's reply is why, and EvaluationError where the program is.
+        """
         self.spending.begin(stage)
-        failures: list[str] = []
+        failures: list[Exception] = []
 
         def score(example: dspy.Example) -> float:
             try:
@@ -139,21 +143,32 @@ class CompileRun:
             except KraqError:
                 raise
             except Exception as error:  # noqa: BLE001 (one answer that cannot be read is wrong; if none can, that is an error)
-                failures.append(f"{type(error).__name__}: {error}")
+                failures.append(error)
                 return 0.0
             return float(self.metric(example, prediction))
 
         scores = run_all(score, self.split.dev, limit=self.method.sizes.threads)
         self.spending.check()
         if len(failures) == len(scores):
-            raise ModelError(
-                f"None of {len(scores)} rows could be answered; the last reason: {failures[-1]}. Try the model with "
-                "kraq ask, or another one."
-            )
+            raise _of_every_row(failures[-1], len(scores), self.target.name) from failures[-1]
         if failures:
             self.problems.append(f"{stage}: {len(failures)} of {len(scores)} rows could not be answered and score 0.")
         self.spending.progress.finish(stage)
         return scores
+
+
+def _of_every_row(error: Exception, n_rows: int, program: str) -> KraqError:
+    """The error of a run in which no row could be answered: whose fault that is, and what to try."""
+    reason = f"{type(error).__name__}: {error}".rstrip(".")
+    if isinstance(error, CALL_ERRORS):
+        return ModelError(
+            f"None of {n_rows} rows could be answered; the last reason: {reason}. Try the model with kraq ask, or "
+            "another one."
+        )
+    return EvaluationError(
+        f"{program} failed on each of {n_rows} rows; the last error: {reason}. Call it with one row, "
+        "program(**example.inputs()), to see where."
+    )
 
 
 class ProposingAdapter(KraqAdapter):

@@ -16,16 +16,17 @@ from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import normalise_answer
-from kraq_dspy.eval.testset_making import corpus_of
+from kraq_dspy.exam.corpus import Corpus
+from kraq_dspy.exam.kinds import FACT
+from kraq_dspy.exam.materials import materials_of
 from kraq_dspy.indexing.catalogue.review import evidence_for
-from kraq_dspy.indexing.view.making import rule_based_models
 from kraq_dspy.models.lms.engines.rule_based.exam.facts import fact_about
 from kraq_dspy.models.lms.engines.rule_based.rewrite import rephrased
+from kraq_dspy.models.lms.roles import rule_based_models
 from kraq_dspy.optimize.rows import MIN_ROWS, Row
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.element_list import ElementList
 from kraq_dspy.programs.qa_search.program import NO_MATCH
-from kraq_dspy.programs.testset.kinds import FACT
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.workspace import Workspace
 
@@ -125,7 +126,7 @@ def _trainset_pairs(space: Workspace) -> list[KnownPair]:
 def _made_pairs(space: Workspace) -> list[KnownPair]:
     """Facts that the embedded reader asks of the passages, with the words in them that answer."""
     pairs = []
-    for material in corpus_of(space).materials(FACT, seed=0)[: MOST_ROWS * 2]:
+    for material in materials_of(Corpus.of(space), FACT, seed=0)[: MOST_ROWS * 2]:
         chunk = material.chunks[0]
         fact = fact_about(chunk.passage, material.inputs["about"])
         if fact["question"]:
@@ -320,7 +321,7 @@ def same_entity_rows(space: Workspace) -> list[Row]:
 
 def exam_rows(space: Workspace, kind: str) -> list[Row]:
     """Return what a test set's questions of one kind are asked of."""
-    materials = corpus_of(space).materials(kind, seed=0)
+    materials = materials_of(Corpus.of(space), kind, seed=0)
     return _evenly_drawn([dict(material.inputs) for material in materials])
 
 

@@ -22,12 +22,32 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramInputs:
+    """What a program is called with: `needed` each time, and what it takes `besides`; None for whatever comes.
+
+    >>> ProgramInputs(("question",), besides=("k",)).unknown({"question", "passages"})
+    ['passages']
+    """
+
+    needed: tuple[str, ...]
+    besides: tuple[str, ...] | None = ()
+
+    def missing(self, given: Collection[str]) -> list[str]:
+        return [name for name in self.needed if name not in given]
+
+    def unknown(self, given: Collection[str]) -> list[str]:
+        if self.besides is None:
+            return []
+        return sorted(set(given).difference(self.needed, self.besides))
+
+
+@dataclass(frozen=True, slots=True)
 class RowKind:
     """What the rows of a target look like.
 
     `example` makes one for DSPy, and raises EvaluationError, KeyError, TypeError or ValueError for a row that it cannot
     use. `fields` are all that a row may have; None: any. `cells` read the cells of a csv file that are not text, by the
-    name of their column.
+    name of their column. `inputs` are what the program is called with; None if that is not looked at.
 
     >>> kind = RowKind({"question", "answers"}, lambda row: dspy.Example(**row).with_inputs("question"))
     >>> kind.example({"question": "Which city?", "answers": ["Oslo"]}).answers
@@ -37,6 +57,7 @@ class RowKind:
     fields: Collection[str] | None
     example: Callable[[Row], dspy.Example]
     cells: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
+    inputs: ProgramInputs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +164,11 @@ def _distinct(
 
 
 def _example(row: Row | dspy.Example, kind: RowKind, name: str) -> dspy.Example:
-    """The row as an example; one that says which of its fields are inputs is used as it is."""
+    """The row as an example; one that says which of its fields are inputs is used as it is, if the program takes
+    these."""
     if isinstance(row, dspy.Example):
         if row._input_keys:
-            return row
+            return row if kind.inputs is None else _with_inputs_of(kind.inputs, row, name)
         row = row.toDict()
 
     for known in row:
@@ -160,3 +182,26 @@ def _example(row: Row | dspy.Example, kind: RowKind, name: str) -> dspy.Example:
         raise EvaluationError(f"{name}: the field {error} is missing; it has {', '.join(row)}.") from error
     except (TypeError, ValueError, AttributeError) as error:
         raise EvaluationError(f"{name}: {type(error).__name__}: {error}") from error
+
+
+def _with_inputs_of(inputs: ProgramInputs, example: dspy.Example, name: str) -> dspy.Example:
+    """The example with what the program needs among its inputs. Raises EvaluationError if it has not all of that, or
+    gives what the program does not take."""
+    given = set(example._input_keys)
+    unknown = inputs.unknown(given)
+    if unknown:
+        takes = ", ".join(map(repr, (*inputs.needed, *(inputs.besides or ())))) or "no inputs"
+        fitting = ", ".join(f'"{each}"' for each in sorted(given.difference(unknown)) or inputs.needed)
+        raise EvaluationError(
+            f"{name} names {', '.join(map(repr, unknown))} as an input, which the program does not take: it takes "
+            f"{takes}. Write example.with_inputs({fitting})."
+        )
+
+    missing = inputs.missing(given)
+    lacking = [each for each in missing if each not in example]
+    if lacking:
+        raise EvaluationError(
+            f"{name} has no {', '.join(map(repr, lacking))}, which the program needs; it has "
+            f"{', '.join(example.keys())}."
+        )
+    return example.with_inputs(*given, *missing) if missing else example

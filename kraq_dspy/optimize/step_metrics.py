@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
+import networkx
 
-from kraq_dspy.errors import EvaluationError, needs
+from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics import generation
 from kraq_dspy.eval.metrics.answers import answer_words, content_words, normalise_answer, token_f1
 from kraq_dspy.eval.metrics.for_dspy import Metric
@@ -44,11 +44,13 @@ def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
 
 def best_pairs(credit: Sequence[Sequence[float]]) -> float:
     """The credit of the best pairs, each row and column used once."""
-    with needs("scipy", "optimize", "Matching triples"):
-        from scipy.optimize import linear_sum_assignment  # a tenth of a second
-
-    credits = np.atleast_2d(np.array(credit, np.float64))
-    return float(credits[linear_sum_assignment(credits, maximize=True)].sum())
+    pairs = networkx.Graph()
+    for row, credits in enumerate(credit):
+        pairs.add_weighted_edges_from(
+            (("row", row), ("column", column), value) for column, value in enumerate(credits) if value > 0
+        )
+    matched = sorted(networkx.max_weight_matching(pairs))  # sorted, so that the sum is the same in each run
+    return float(sum(pairs.edges[pair]["weight"] for pair in matched))
 
 
 def checked_triples(gold: Sequence[Triple]) -> Sequence[Triple]:

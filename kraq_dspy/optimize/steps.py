@@ -10,6 +10,9 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric
 from kraq_dspy.eval.metrics.generation import BertScorer
+from kraq_dspy.exam.asking import AskForRow
+from kraq_dspy.exam.kinds import KINDS
+from kraq_dspy.exam.rewording import PutOtherwise
 from kraq_dspy.optimize import examples, index_rows, step_metrics
 from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, list_cell, number_cell, truth_cell
 from kraq_dspy.optimize.rows import Row
@@ -18,7 +21,6 @@ from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
-from kraq_dspy.programs.testset.asking import ASKED, AskForRow, PutOtherwise
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import (
     AnswerQuestion,
@@ -146,7 +148,7 @@ def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
     """The step that asks questions of one kind for a test set: a question that may be used is right."""
     return OptimizableStep(
         name=f"testset-{kind}",
-        signatures=(ASKED[kind][0],),
+        signatures=(KINDS[kind].signature,),
         module=AskForRow,
         role="generator",
         make=lambda settings: AskForRow(kind),

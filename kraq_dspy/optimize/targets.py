@@ -1,7 +1,7 @@
 """Says what an optimizer works on, a step, a program or a module of your own: its rows, and how it is scored."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric, named_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.optimize.index_rows import KNOWN_PAIRS, question_rows
 from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, answers_in, example_of, list_cell, text_in
-from kraq_dspy.optimize.rows import Row, RowKind
+from kraq_dspy.optimize.rows import ProgramInputs, Row, RowKind
 from kraq_dspy.optimize.steps import STEPS, OptimizableStep, StepSource
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
@@ -83,7 +83,7 @@ def make_target(
 
     choice = choose_program(name, retriever, arguments or {}, measured=True)
     program = space.make_program(choice)
-    rows = RowKind(QUESTION_FIELDS, _question_example, QUESTION_CELLS)
+    rows = RowKind(QUESTION_FIELDS, _question_example, QUESTION_CELLS, _inputs_of(program))
     return Target(name, program, rows, METRICS, choice.role, index_rows=question_rows, own_rows=KNOWN_PAIRS)
 
 
@@ -94,25 +94,26 @@ def target_of(module: dspy.Module) -> Target:
     programs are; without a metric, they are what it is scored by.
     """
     inputs = _inputs_of(module)
+    named = (*inputs.needed, *(inputs.besides or ()))
 
     def example(row: Row) -> dspy.Example:
-        given = {name: row[name] for name in row if name in inputs}
+        given = {name: row[name] for name in row if name in named}
         if not given:
             raise ConfigError(
-                f"A row has none of the inputs of {type(module).__name__} ({', '.join(inputs)}); it has "
+                f"A row has none of the inputs of {type(module).__name__} ({', '.join(named)}); it has "
                 f"{', '.join(row)}. Name its columns so, or give dspy.Examples with with_inputs(...)."
             )
-        gold = {name: value for name, value in row.items() if name not in inputs}
+        gold = {name: value for name, value in row.items() if name not in named}
         return dspy.Example(**{**gold, **given}).with_inputs(*given)
 
     cells = {**QUESTION_CELLS, "passages": list_cell}
-    return Target(type(module).__name__, module, RowKind(None, example, cells), METRICS, "answerer")
+    return Target(type(module).__name__, module, RowKind(None, example, cells, inputs), METRICS, "answerer")
 
 
-def _inputs_of(module: dspy.Module) -> tuple[str, ...]:
+def _inputs_of(module: dspy.Module) -> ProgramInputs:
     """The fields of a predictor's signature, or the arguments of the module's `forward`."""
     if isinstance(module, dspy.Predict):
-        return tuple(module.signature.input_fields)
+        return _inputs_of_predictors([module])
 
     # Of the class: DSPy warns whoever takes `forward` from a module.
     kind = type(module)
@@ -120,20 +121,30 @@ def _inputs_of(module: dspy.Module) -> tuple[str, ...]:
     if body is None:
         raise ConfigError(f"{type(module).__name__} has no forward, so it cannot be run on a row.")
 
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     _, *parameters = inspect.signature(body).parameters.values()  # without self
-    named = [each.name for each in parameters if each.kind in kinds]
-    if named:
-        return tuple(named)
-    signatures = [predictor.signature for predictor in module.predictors()]
-    return tuple(dict.fromkeys(name for each in signatures for name in each.input_fields))
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    named = [each for each in parameters if each.kind in by_name]
+    if not named:
+        return _inputs_of_predictors(module.predictors())
+
+    needed = tuple(each.name for each in named if each.default is inspect.Parameter.empty)
+    takes_anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+    besides = None if takes_anything else tuple(each.name for each in named if each.name not in needed)
+    return ProgramInputs(needed, besides)
+
+
+def _inputs_of_predictors(predictors: Sequence[dspy.Predict]) -> ProgramInputs:
+    fields = {name: field for each in predictors for name, field in each.signature.input_fields.items()}
+    needed = tuple(name for name, field in fields.items() if field.is_required())
+    return ProgramInputs(needed, tuple(name for name in fields if name not in needed))
 
 
 def _of_step(step: OptimizableStep, source: StepSource) -> Target:
+    program = step.make(source.settings)
     return Target(
         step.name,
-        step.make(source.settings),
-        RowKind({"id", *step.inputs, *step.right}, step.example, step.cells),
+        program,
+        RowKind({"id", *step.inputs, *step.right}, step.example, step.cells, _inputs_of(program)),
         step.metrics(source),
         step.role,
         step.labelled,

@@ -7,8 +7,8 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
 from kraq_dspy.records import Question
@@ -61,7 +61,7 @@ class CombinedRetrieveRAG(SavableModule):
         names: int = 0,
     ) -> None:
         super().__init__()
-        require_counts("passages", k=k)
+        require_options(CombinedOptions, k=k)
         self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict, names=names)
         self.k = k
         self.answer = fitting_step(AnswerAndExplain if explain else AnswerQuestion, signature, "passages")

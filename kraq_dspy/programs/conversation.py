@@ -21,6 +21,9 @@ MOST_TURNS = 6
 LONGEST_ANSWER = 600
 """Characters of an earlier answer that are shown to the model."""
 
+TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+"""What OpenAI's two protocols call a part of a message that is text."""
+
 HistoryLike: TypeAlias = dspy.History | Iterable[Turn | tuple[str, str] | Mapping[str, Any]] | None
 """What was said before a question: turns, (question, answer) pairs, dictionaries with those keys, a `dspy.History`, or
 OpenAI's messages ({"role": "user", "content": ...})."""
@@ -107,11 +110,15 @@ def _take_message(turns: list[Turn], message: Mapping[str, Any]) -> None:
 
 
 def text_of(content: Any) -> str:
-    """The text of a message's content: a string, or OpenAI's list of parts, of which text alone is read."""
+    """The text of a message's content: a string, or OpenAI's list of parts, of which text alone is read.
+
+    >>> text_of([{"type": "input_text", "text": "Who was Ada?"}, {"type": "image_url", "image_url": {}}])
+    'Who was Ada?'
+    """
     if isinstance(content, str):
         return content
     if isinstance(content, Sequence):
-        parts = [part.get("text") for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
+        parts = [part.get("text") for part in content if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS]
         return "\n".join(part for part in parts if isinstance(part, str))
     return ""
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import (
     CALL_ERRORS,
     FittingPredict,
@@ -101,7 +101,7 @@ class QARAG(SavableModule):
         signature: SignatureLike = None,
     ) -> None:
         super().__init__()
-        require_counts("passages", k=k)
+        require_options(QARAGOptions, k=k)
         if variant not in VARIANTS:
             raise ConfigError(f"There is no variant {variant!r} of QA-RAG; there are: {', '.join(VARIANTS)}.")
 

@@ -7,8 +7,8 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -46,7 +46,7 @@ class TraditionalRAG(SavableModule):
         signature: SignatureLike = None,
     ) -> None:
         super().__init__()
-        require_counts("passages", k=k)
+        require_options(TraditionalOptions, k=k)
         self.retrieve = as_retriever(retrieve)
         self.k = k
         self.answer = fitting_step(AnswerAndExplain if explain else AnswerQuestion, signature, "passages")

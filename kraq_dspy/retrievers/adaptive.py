@@ -10,7 +10,8 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
-from kraq_dspy._internal.checks import require_between, require_counts
+from kraq_dspy._internal.checks import require_between
+from kraq_dspy._internal.options import require_options
 from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph, WalkVisits
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -31,7 +32,7 @@ class AdaptiveOptions:
     pool: int = option(50, "Candidates from each side.", least=1)
     start: int = option(20, "Hits that the walk starts from.", least=1)
     sharpness: float = option(10.0, "How much more a better hit counts at the start.", least=0)
-    damping: float = option(0.8, "Probability of walking on.", least=0, most=1)
+    damping: float = option(0.8, "Probability of walking on.", least=0.01, most=0.99)
     weight: float = option(0.4, "Weight of meaning in the search before the walk; words get the rest.", least=0, most=1)
     okapi: float = option(0.08, "Weight of the BM25 score, added in that search.", least=0)
 
@@ -72,8 +73,9 @@ class AdaptiveRetriever(Retrieving):
 
     def __post_init__(self) -> None:
         require_between(0, 1, "the graph's largest weight, from 0 (never) to 1 (alone)", most=self.most)
-        require_counts("candidates from each side", pool=self.pool)
-        require_counts("hits to walk from", start=self.start)
+        require_options(
+            AdaptiveOptions, pool=self.pool, start=self.start, sharpness=self.sharpness, damping=self.damping
+        )
         self.retrieve = as_retriever(self.retrieve)
         self.walk = PageRankRetriever(
             self.retrieve, self.graph, self.chunks, sharpness=self.sharpness, damping=self.damping

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import dspy
 import numpy as np
 
-from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.options import require_options
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Filters, QuestionFinder, QuestionSource, RetrieverLike, Vectors, VectorSearch
 from kraq_dspy.records import Hit, Question, QuestionHit, content_id
@@ -53,7 +53,7 @@ class CombinedHits:
 class SharingOptions:
     """How a budget is shared between the question and its nearest stored ones."""
 
-    n: int = option(2, "Auxiliary questions.", least=1, counts="questions")
+    n: int = option(2, "Auxiliary questions (alpha=1 goes without them).", least=1, counts="questions")
     alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
     strict: bool = option(False, "Retrieve the paper's count, which its two floors make smaller.")
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
@@ -96,8 +96,7 @@ class CombinedRetriever(Retrieving):
         strict: bool = SharingOptions.strict,
         names: int = SharingOptions.names,
     ) -> None:
-        require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
-        require_between(0, 1, "the main query's share, from 0 to 1", alpha=alpha)
+        require_options(SharingOptions, n=n, alpha=alpha, strict=strict, names=names)
         self.retrieve = as_retriever(retrieve)
         self.questions = as_question_finder(questions)
         self.n = n

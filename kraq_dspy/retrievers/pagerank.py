@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, asdict, dataclass
 
 import numpy as np
 
-from kraq_dspy._internal.checks import require_between
+from kraq_dspy._internal.options import require_options
 from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph, WalkVisits
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -24,9 +24,9 @@ from kraq_dspy.spec import RetrieverSpec, Space, option
 @dataclass(frozen=True)
 class PageRankOptions:
     over: str = option("hybrid", "The retriever whose hits the walk starts from.")
-    share: float = option(0.6, "Share of the budget that the walk starts from.", least=0, most=1)
-    damping: float = option(0.5, "Probability of walking on.", least=0, most=1)
-    sharpness: float = option(3.0, "How much more a better hit counts at the start.", least=0)
+    share: float = option(0.6, "Share of the budget that the walk starts from.", least=0.001, most=1)
+    damping: float = option(0.5, "Probability of walking on.", least=0.01, most=0.99)
+    sharpness: float = option(3.0, "How much more a better hit counts at the start; 0: all alike.", least=0)
 
 
 @dataclass(eq=False, repr=False)
@@ -57,9 +57,7 @@ class PageRankRetriever(Retrieving):
     sharpness: float = PageRankOptions.sharpness
 
     def __post_init__(self) -> None:
-        require_between(0.001, 1, "the start's share of the budget, .001 to 1", share=self.share)
-        require_between(0.01, 0.99, "a probability from .01 to .99", damping=self.damping)
-        require_between(0, math.inf, "0 (all starts alike) or more", sharpness=self.sharpness)
+        require_options(PageRankOptions, share=self.share, damping=self.damping, sharpness=self.sharpness)
         self.retrieve = as_retriever(self.retrieve)
 
     def find(self, request: RetrievalRequest) -> list[Hit]:

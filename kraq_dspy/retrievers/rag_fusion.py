@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kraq_dspy._internal.both_ways import call
-from kraq_dspy._internal.checks import require_counts
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import Step
 from kraq_dspy.ports import Retriever
 from kraq_dspy.retrievers.rewritten import FusedSearches, RewrittenOptions, made_over
@@ -41,7 +41,7 @@ class RAGFusionRetriever(FusedSearches):
         constant: float = VariedOptions.constant,
     ) -> None:
         super().__init__(retrieve, pool=pool, constant=constant)
-        require_counts("variants", count=count)
+        require_options(VariedOptions, count=count)
         self.count = count
         self.vary = Step(VaryQuestion)
 

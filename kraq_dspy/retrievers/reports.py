@@ -1,9 +1,8 @@
 """Retrieves reports, the summaries of communities, by meaning or by way of the entities near a question."""
 
-import math
 from dataclasses import dataclass
 
-from kraq_dspy._internal.checks import require_between, require_counts
+from kraq_dspy._internal.options import require_options
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import GraphSource, NearestTexts
@@ -64,8 +63,7 @@ class ReportRetriever(Retrieving):
     """
 
     def __init__(self, nearest: NearestTexts, graph: GraphSource, *, level: int | None = None) -> None:
-        if level is not None:
-            require_between(0, math.inf, "0 (the broadest) or more", level=level)
+        require_options(ReportOptions, level=level)
         self.nearest = nearest
         self.graph = graph
         self.level = level
@@ -109,8 +107,7 @@ class EntityReportRetriever(Retrieving):
         n_entities: int = EntityReportOptions.n_entities,
         level: int = EntityReportOptions.level,
     ) -> None:
-        require_counts("entities", n_entities=n_entities)
-        require_between(0, math.inf, "0 (the broadest) or more", level=level)
+        require_options(EntityReportOptions, n_entities=n_entities, level=level)
         self.nearest = nearest
         self.graph = graph
         self.n_entities = n_entities

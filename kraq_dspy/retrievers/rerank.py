@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.one_blas_thread import product
+from kraq_dspy._internal.options import require_options
 from kraq_dspy.ports import Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.records import Hit, Question
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -32,7 +32,7 @@ class RerankingRetriever(Retrieving):
     """
 
     def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = RerankedOptions.pool) -> None:
-        require_counts("candidates", pool=pool)
+        require_options(RerankedOptions, pool=pool)
         self.retrieve = as_retriever(retrieve)
         self.rerank = rerank
         self.pool = pool
@@ -87,7 +87,7 @@ class QuestionSimilarityReranker:
         *,
         balance: float = RerankedOptions.balance,
     ) -> None:
-        require_between(0, 1, "a share from 0 (questions alone) to 1 (scores alone)", balance=balance)
+        require_options(RerankedOptions, balance=balance)
         self.asked_of = asked_of
         self.question_vectors = question_vectors
         self.embedder = embedder

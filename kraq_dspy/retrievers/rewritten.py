@@ -1,13 +1,12 @@
 """Searches with the question and with what a model makes of it, and fuses the rankings; the plainest is QRFusion."""
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, TypeVar
 
 from kraq_dspy._internal.both_ways import at_once, call
-from kraq_dspy._internal.checks import require_between, require_counts
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Hit
@@ -40,8 +39,7 @@ class FusedSearches(RetrievingModule):
         self, retrieve: Retriever, *, pool: int = RewrittenOptions.pool, constant: float = RewrittenOptions.constant
     ) -> None:
         super().__init__()
-        require_counts("hits of each search", pool=pool)
-        require_between(0, math.inf, "0 or more", constant=constant)
+        require_options(RewrittenOptions, pool=pool, constant=constant)
         self.retrieve = as_retriever(retrieve)
         self.pool = pool
         self.constant = constant

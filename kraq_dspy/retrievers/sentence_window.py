@@ -1,9 +1,8 @@
 """Finds passages by one sentence, and hands that over with those around it (sentence window)."""
 
-import math
 from dataclasses import dataclass, replace
 
-from kraq_dspy._internal.checks import require_between
+from kraq_dspy._internal.options import require_options
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts
@@ -47,7 +46,7 @@ class SentenceWindowRetriever(Retrieving):
         window: int | None = SentenceWindowOptions.window,
     ) -> None:
         if window is not None:
-            require_between(0, math.inf, "0 or more sentences on either side, or None for the chunk", window=window)
+            require_options(SentenceWindowOptions, window=window)
         self.chunks = chunks
         self.sentences = sentences
         self.embedder = embedder

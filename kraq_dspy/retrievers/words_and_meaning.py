@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.checks import require_between, require_counts
 from kraq_dspy._internal.one_blas_thread import product
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.turns import IN_TURN
 from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, VectorStore
 from kraq_dspy.records import Hit
@@ -103,9 +103,7 @@ class HybridRetriever(Retrieving):
     pool: int = HybridOptions.pool
 
     def __post_init__(self) -> None:
-        require_between(0, 1, "a share from 0 (words alone) to 1 (meaning alone)", weight=self.weight)
-        require_between(0, math.inf, "the weight of the BM25 score, 0 or more", okapi=self.okapi)
-        require_counts("candidates from each side", pool=self.pool)
+        require_options(HybridOptions, weight=self.weight, okapi=self.okapi, pool=self.pool)
         self._scaled = ScaleOfCosines(self.vectors)
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
@@ -163,8 +161,7 @@ class FusionRetriever(Retrieving):
         if not retrievers:
             raise ValueError("There are no retrievers to fuse; expected one or more.")
 
-        require_counts("hits of each", pool=pool)
-        require_between(0, math.inf, "0 or more", constant=constant)
+        require_options(FusionOptions, pool=pool, constant=constant)
         self.retrievers = tuple(map(as_retriever, retrievers))
         self.pool = pool
         self.constant = constant

@@ -12,6 +12,7 @@ from dspy.streaming import StatusMessage, StreamResponse
 
 from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.clock import answer_listeners
+from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import ConfigError, KraqError, UnknownRecordError
@@ -194,7 +195,7 @@ class Answering(ProgramMaker):
         except UnknownRecordError:  # its documents were cut anew
             chunks = []
         hits = [Hit(chunk, 1.0, question, "prepared") for chunk in chunks]
-        prediction = dspy.Prediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
+        prediction = RagPrediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
         prediction = self._followed(prediction, dspy.Prediction(question=question, asked=question), NEXT)
         prediction.answerable = True  # somebody approved the answer
         return prediction
@@ -280,6 +281,7 @@ class Answering(ProgramMaker):
         that may not be read, wherever the program has it from.
         """
         self._look_at_hits_of(prediction)
+        prediction = RagPrediction.of(prediction)
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
         prediction = _with_answerability(prediction, self.answerability(complete.question))

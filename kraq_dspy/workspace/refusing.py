@@ -7,6 +7,7 @@ from functools import cached_property
 
 import dspy
 
+from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import KraqError
@@ -116,7 +117,7 @@ def refusal(index: Index, question: str, judged: Answerability) -> dspy.Predicti
     nearest = judged.nearest[:SHOWN]
     chunks = index.chunks_by_id([chunk_id for chunk_id, _ in nearest])
     hits = [Hit(chunk, cosine, question, "dense") for chunk, (_, cosine) in zip(chunks, nearest, strict=True)]
-    return dspy.Prediction(answer=REFUSED, hits=hits, source=REFUSAL, floor=judged.floor)
+    return RagPrediction(answer=REFUSED, hits=hits, source=REFUSAL, floor=judged.floor)
 
 
 def is_refusal(prediction: dspy.Prediction) -> bool:

@@ -92,21 +92,27 @@ class Workspace(Answering):
         return self._part(shown, self.scope, hidden)
 
     def trainset(
-        self, n: int = TRAINSET_QUESTIONS, *, seed: int = 0, progress: Progress | None = None
+        self,
+        n: int = TRAINSET_QUESTIONS,
+        *,
+        unanswerable: float = 0.0,
+        seed: int = 0,
+        progress: Progress | None = None,
     ) -> list[dspy.Example]:
-        """Make questions that the index answers, with their passages and answers, for DSPy's
-        optimizers.
+        """Make questions about the index, with their answers, for DSPy's optimizers and
+        `dspy.Evaluate`. `question` is the only input.
 
         >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
         ...     program = space.program("traditional")
         ...     dspy.BootstrapFewShot(metric=kraq.eval.token_f1).compile(program, trainset=space.trainset(50))
 
-        The model of the role "generator" writes them, or the embedded reader if you name none. See
+        The model of the role "generator" writes them, or the embedded reader if you name none.
+        `unanswerable` is the share of questions that the documents do not answer. See
         `kraq_dspy.eval.make_trainset`, which this calls.
         """
         import kraq_dspy  # test sets stand on workspaces: a workspace reaches them by their public name alone
 
-        return kraq_dspy.eval.make_trainset(self, n, seed=seed, progress=progress)
+        return kraq_dspy.eval.make_trainset(self, n, unanswerable=unanswerable, seed=seed, progress=progress)
 
     def newest(self) -> Self:
         """Open the last complete state of the same index, with this workspace's encoder, models

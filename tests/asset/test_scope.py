@@ -99,7 +99,7 @@ def test_a_table_without_the_named_column_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "labels"),
     [("acl: staff", ("staff",)), ("acl: [b, a]", ("a", "b")), ("acl:", (NOBODY,)), ("acl: []", (NOBODY,)),
-     ("acl: {a: b}", (NOBODY,)), ("author: me", ())],
+     ("author: me", ())],
 )  # fmt: skip
 def test_labels_are_in_front_matter(line: str, labels: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(f"---\ntitle: A\n{line}\n---\nText.\n", "utf-8")
@@ -176,6 +176,118 @@ def test_a_function_gives_labels(tmp_path: Path) -> None:
         assert scoped.index.ids(Document) == ["keats"]
     with pytest.raises(TypeError, match="expected a function"):
         build_index([ADA], tmp_path / "b.kraq", labels=["all"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [None, "", [], ()])
+def test_a_function_that_names_nobody_keeps_a_document_to_its_owner(given: Any, tmp_path: Path) -> None:
+    build_index([ADA, KEATS], tmp_path / "a.kraq", labels=lambda document: given)
+    with Workspace.open(tmp_path / "a.kraq") as space, space.scoped(Scope(["staff"])) as staff:
+        assert staff.index.ids(Document) == []
+
+
+def _of_ada(document: Document) -> list[str]:
+    teams: dict[str, list[str]] = {"ada": ["x"]}
+    return teams[document.id]
+
+
+def test_a_function_that_fails_is_named_with_its_document_and_nothing_is_open(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"'keats': KeyError: 'keats'"):
+        build_index([ADA, KEATS], tmp_path / "a.kraq", labels=_of_ada)
+    with Workspace.open(tmp_path / "a.kraq") as space, pytest.raises(ScopeError):
+        _ = space.index
+    with pytest.raises(KraqError, match="'ada': The labels"):
+        build_index([ADA], tmp_path / "b.kraq", labels=lambda document: {"staff": True})
+
+
+def test_one_letter_written_in_two_ways_is_one_letter_of_a_label(tmp_path: Path) -> None:
+    build_index([Document("a", "A", RUM, labels=("Bu\u0308ro",)), KEATS], tmp_path / "a.kraq")
+    with Workspace.open(tmp_path / "a.kraq") as space:
+        for label in ("B\u00fcro", "Bu\u0308ro"):
+            with space.scoped(Scope([label])) as scoped:
+                assert scoped.index.ids(Document) == ["a"]
+
+
+@pytest.mark.parametrize("name", ["acl", "ACL", "acl_groups"])
+def test_metadata_that_look_like_labels_are_refused_by_name(name: str, tmp_path: Path) -> None:
+    report = build_index([Document("a", "A", RUM, metadata={name: "board"}), KEATS], tmp_path / "a.kraq")
+    assert [(failure.item_id, name in failure.reason) for failure in report.failures] == [("a", True)]
+    with Workspace.open(tmp_path / "a.kraq") as space:
+        assert space.index.ids(Document) == ["keats"]
+
+
+def test_names_that_often_mean_labels_and_labels_that_nobody_has_are_told(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"text,allowed_groups\n{RUM},board\n{KEATS.text},\n", "utf-8")
+    report = build_index(tmp_path / "a.csv", tmp_path / "a.kraq")
+    assert [("'allowed_groups'" in problem, "--acl-column" in problem) for problem in report.problems] == [(True, True)]
+
+    (tmp_path / "b.md").write_text(f"---\nGroups: board\n---\n{RUM}", "utf-8")
+    by_column = Settings(corpus=CorpusSettings(acl_column="groups"))
+    report = build_index(tmp_path / "b.md", tmp_path / "b.kraq", settings=by_column)
+    assert ["The column of labels is 'groups'" in problem for problem in report.problems] == [True]
+    assert build_index([ADA], tmp_path / "c.kraq").problems == ()
+
+
+def test_a_text_that_two_groups_own_is_read_by_both_also_after_a_change(tmp_path: Path) -> None:
+    """Rows without ids, whose file is renamed and grows: each copy keeps its id and its readers."""
+    rows = [f'"{RUM}",board', f'"{RUM}",staff', f'"{KEATS.text}",staff']
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "d.csv").write_text("\n".join(["text,acl", *rows]), "utf-8")
+    path = tmp_path / "a.kraq"
+    build_index(corpus, path)
+
+    def seen() -> dict[str, list[str]]:
+        texts = {}
+        with Workspace.open(path) as space:
+            for label in ("board", "staff", "sales"):
+                with space.scoped(Scope([label])) as scoped:
+                    texts[label] = sorted(document.text for document in scoped.index.all(Document))
+            with space.scoped(Scope.everything()) as owner:
+                texts["ids"] = sorted(owner.index.ids(Document))
+        return texts
+
+    first = seen()
+    assert (first["board"], first["staff"]) == ([RUM], sorted([RUM, KEATS.text]))
+
+    (corpus / "d.csv").unlink()
+    (corpus / "e.csv").write_text("\n".join(["text,acl", f'"{ADA.text}",sales', *rows[::-1]]), "utf-8")
+    report = update_index(path, corpus)
+    second = seen()
+    assert (second["board"], second["staff"], second["sales"]) == (first["board"], first["staff"], [ADA.text])
+    assert set(first["ids"]) <= set(second["ids"])
+    assert (report.documents.added, report.documents.removed) == (1, 0)
+
+
+@pytest.mark.parametrize("change", [update_index, add_documents])
+def test_a_document_whose_labels_become_unclear_is_its_owners_until_they_are_mended(
+    change: Any, tmp_path: Path
+) -> None:
+    corpus, path = tmp_path / "corpus", tmp_path / "a.kraq"
+    corpus.mkdir()
+    for name, text in (("ada", ADA.text), ("keats", KEATS.text)):
+        (corpus / f"{name}.md").write_text(f"---\nacl: staff\n---\n{text}", "utf-8")
+    build_index(corpus, path)
+
+    def seen() -> list[str]:
+        with Workspace.open(path) as space, space.scoped(Scope(["staff"])) as staff:
+            return sorted(staff.index.ids(Document))
+
+    (corpus / "ada.md").write_text(f"---\nacl: [board\n---\n{ADA.text}", "utf-8")
+    report = change(path, corpus)
+    assert [failure.item_id for failure in report.failures] == ["ada.md"]
+    assert seen() == ["keats.md"]
+
+    (corpus / "ada.md").write_text(f"---\nacl: [board, staff]\n---\n{ADA.text}", "utf-8")
+    change(path, corpus)
+    assert seen() == ["ada.md", "keats.md"]
+
+
+def test_an_export_of_ours_keeps_its_labels_when_it_is_indexed(index: Path, tmp_path: Path) -> None:
+    with Workspace.open(index) as space, space.scoped(Scope.everything()) as owner:
+        export_index(owner.index, tmp_path / "out", "jsonl")
+    build_index(tmp_path / "out" / "documents.jsonl", tmp_path / "again.kraq")
+    with Workspace.open(tmp_path / "again.kraq") as space, space.scoped(Scope(["staff"])) as staff:
+        assert staff.index.ids(Document) == ["ada"]
 
 
 def test_a_column_that_is_named_declares_labels_even_where_none_is_there(tmp_path: Path) -> None:

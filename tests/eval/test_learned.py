@@ -7,8 +7,8 @@ import pytest
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.questions import fingerprint_of, learned_by, learned_note, without_learned, write_learned
-from kraq_dspy.eval.tables.data import load
 from kraq_dspy.models.lms.local_models import QUESTIONS
+from kraq_dspy.papers.tables.data import load
 from kraq_dspy.records import Document
 from tests.eval.saving import save
 

@@ -21,6 +21,9 @@ import kraq_dspy
 from kraq_dspy import make_lm
 from kraq_dspy.eval import BinaryJudge, Groundedness, RubricJudge
 from kraq_dspy.eval.judges import ContextRecall
+from kraq_dspy.exam.asking import AskForRow
+from kraq_dspy.exam.checking import CheckGold, CheckRow
+from kraq_dspy.exam.rewording import PutOtherwise, SupposeOfAnother
 from kraq_dspy.extend import FittingPredict, RetrievingModule, at_once, blocking, call
 from kraq_dspy.indexing.prepare.k2rag import GraphOnly
 from kraq_dspy.optimize import load_state, save_state, state_of
@@ -59,8 +62,6 @@ from kraq_dspy.programs import (
 )
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import WangScore
-from kraq_dspy.programs.testset.asking import AskForRow, PutOtherwise, SupposeOfAnother
-from kraq_dspy.programs.testset.checking import CheckGold, CheckRow
 from kraq_dspy.retrievers import (
     AdaptedRetriever,
     DenseRetriever,

@@ -23,7 +23,7 @@ FIVE: Any = "5"
     [
         (
             lambda: kraq.programs.TraditionalRAG(retrieve, k=FIVE),
-            r"k is '5' \(str\); expected a whole number of passages",
+            r"k is '5' \(str\); expected a whole number, 1 or more: passages",
         ),
         (lambda: kraq.programs.CombinedRetrieveRAG(retrieve, [], k=FIVE), r"k is '5' \(str\)"),
         (lambda: kraq.programs.QARAG(retrieve, k=FIVE), r"k is '5' \(str\)"),
@@ -31,7 +31,7 @@ FIVE: Any = "5"
         (lambda: kraq.programs.GraphGlobalSearch(retrieve, tokens=FIVE), r"tokens is '5' \(str\)"),
         (lambda: kraq.programs.TraditionalRAG(FIVE), r"The retriever is str \('5'\); expected something to call"),
         (lambda: kraq.programs.TraditionalRAG(retrieve)(question=NOTHING), "question is None; expected a text"),
-        (lambda: FusionRetriever(ANY, pool=FIVE), r"pool is '5' \(str\); expected a whole number of hits"),
+        (lambda: FusionRetriever(ANY, pool=FIVE), r"pool is '5' \(str\); expected a whole number, 1 or more"),
         (lambda: FusionRetriever(ANY, constant=FIVE), r"constant is '5' \(str\); expected a number"),
         (lambda: RewrittenRetriever(NOTHING, pool=NOTHING), "pool is None"),
         (lambda: CombinedRetriever(retrieve, ["Which?"], n=FIVE), r"n is '5' \(str\)"),

@@ -219,7 +219,7 @@ def test_names_are_a_variant_that_searches_with_a_longer_text() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2; expected the main query's share")],
+    [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2; expected a number from 0 to 1")],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -39,7 +39,7 @@ class Asked(Reads):
     def run(self) -> None:
         from kraq_dspy.eval.question_log import against_log
         from kraq_dspy.eval.questions import QuestionColumns
-        from kraq_dspy.eval.tables.terminal import print_grid
+        from kraq_dspy.eval.terminal import print_grid
 
         folder = (
             self.out or Path("runs") / f"asked-{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"

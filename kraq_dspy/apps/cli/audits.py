@@ -17,9 +17,9 @@ from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.bias import ThemeShare
-    from kraq_dspy.eval.diversity import RetrieverDiversity
     from kraq_dspy.eval.statistics import Interval
+    from kraq_dspy.papers.audits.bias import ThemeShare
+    from kraq_dspy.papers.audits.diversity import RetrieverDiversity
 
 BESIDE_THE_THEME = 50
 """Characters of a row of themes beside the theme's name."""
@@ -44,8 +44,8 @@ class Diversity(Reads):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.diversity import MEASURES, measure_diversity
         from kraq_dspy.eval.questions import QuestionColumns, read_questions
+        from kraq_dspy.papers.audits.diversity import MEASURES, measure_diversity
 
         names = list(dict.fromkeys(self.retriever or ["dense", "combined"]))
         examples = read_questions(self.questions, QuestionColumns(self.question_column))[: self.limit]
@@ -104,7 +104,7 @@ class Bias(Scoped):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.bias import audit_bias
+        from kraq_dspy.papers.audits.bias import audit_bias
 
         if self.by is not None and self.level:
             raise ConfigError("Themes are communities of a level or values of a field: --level or --by, not both.")
@@ -149,10 +149,10 @@ class Stores(Calls, Columns):
     def run(self) -> None:
         from itertools import islice
 
-        from kraq_dspy.eval.stores import measure_stores
         from kraq_dspy.indexing.index.opening import documents_of
         from kraq_dspy.models.embedders import load_embedder
         from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.papers.audits.stores import measure_stores
         from kraq_dspy.records import Document
 
         settings = self.settings()
@@ -196,8 +196,8 @@ class RatersSheet(Reads):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.raters_sheet import rate_by_model, read_sheet, score_sheet, write_sheet
         from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.papers.audits.raters_sheet import rate_by_model, read_sheet, score_sheet, write_sheet
         from kraq_dspy.records import Chunk
 
         if self.index is not None:

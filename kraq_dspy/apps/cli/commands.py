@@ -42,7 +42,7 @@ class TableGroup(TyperGroup):
     `kraq eval my.toml` are `kraq eval table kraq-2` and `kraq eval table my.toml`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
-        from kraq_dspy.eval.papers import papers_tables  # with DSPy, for which help need not wait
+        from kraq_dspy.papers.catalogue import papers_tables  # with DSPy, for which help need not wait
 
         if not args or args[0] in self.commands:
             return super().resolve_command(ctx, args)
@@ -83,7 +83,7 @@ another id of that list, runs it; --paper takes the paper's own settings.
 
 kraq eval COMPARISON: {", ".join(TABLES)}.
 
-kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
+kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/papers/tables/definitions.
 """
 
 CATALOGUE = {

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from kraq_dspy.apps.cli.terminal import command, grid, output, say
 from kraq_dspy.eval.evaluation import Evaluation, evaluate
 from kraq_dspy.eval.statistics import paired_difference
-from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
-from kraq_dspy.indexing.view.making import rule_based_models
-from kraq_dspy.programs.testset.kinds import SHARES, WITHOUT_ANSWER
+from kraq_dspy.exam.kinds import SHARES, WITHOUT_ANSWER
+from kraq_dspy.exam.making import TestsetPlan, make_testset
+from kraq_dspy.models.lms.roles import rule_based_models
 from kraq_dspy.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -209,7 +209,7 @@ class EvalIndex(Reads, Calls, Limits):
 
 def _show_result(result: "Evaluation", files: "Sequence[Path]", checks: "Sequence[QualityCheck]", folder: Path) -> None:
     from kraq_dspy.eval.questions import learned_note
-    from kraq_dspy.eval.tables.terminal import print_run
+    from kraq_dspy.eval.terminal import print_run
 
     print_run(result.summary, output)
     if result.left_out:
@@ -224,8 +224,8 @@ def _show_result(result: "Evaluation", files: "Sequence[Path]", checks: "Sequenc
 
 
 def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
+    from kraq_dspy.eval.about import about_retriever
     from kraq_dspy.eval.asked import AskedSystem
-    from kraq_dspy.eval.tables.systems import about_retriever
 
     def make(index: "Workspace") -> "Retriever":
         return index.retriever(name)
@@ -234,8 +234,8 @@ def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
 
 
 def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":
+    from kraq_dspy.eval.about import about_choice
     from kraq_dspy.eval.asked import AskedSystem
-    from kraq_dspy.eval.tables.systems import about_choice
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
@@ -274,7 +274,7 @@ class Report:
             )
         from kraq_dspy.eval.comparing import compare_runs
         from kraq_dspy.eval.grids import changed_questions, grids, unpaired_questions
-        from kraq_dspy.eval.tables.terminal import print_grid
+        from kraq_dspy.eval.terminal import print_grid
 
         comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
         if self.json:
@@ -292,14 +292,16 @@ class Report:
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
     from kraq_dspy.eval.report_page import write_report
     from kraq_dspy.eval.summary import find_runs, summarise
-    from kraq_dspy.eval.tables.terminal import print_summary
+    from kraq_dspy.eval.terminal import print_summary
+    from kraq_dspy.papers.grids import paper_grids
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
-    files = write_report(summary, folder)
+    of_papers = paper_grids(summary)
+    files = write_report(summary, folder, in_front=of_papers)
     if json:
         print_json({**summary.to_dict(), "files": [str(file) for file in files], "checks": []})
         return
-    print_summary(summary, output)
+    print_summary(summary, output, in_front=of_papers)
     say(f"Report: {', '.join(map(str, files))}")
 
 

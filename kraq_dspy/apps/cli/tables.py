@@ -16,9 +16,9 @@ from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.tables.table import EvalTable
+    from kraq_dspy.papers.tables.table import EvalTable
 
-DEFINITIONS = Path(__file__).resolve().parents[2] / "eval" / "tables" / "definitions"
+DEFINITIONS = Path(__file__).resolve().parents[2] / "papers" / "tables" / "definitions"
 TABLES = tuple(sorted(file.stem for file in DEFINITIONS.glob("*.toml")))
 JUDGES = ("none", "binary", "rubric")
 
@@ -74,9 +74,9 @@ class RunTable(Builds):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.tables.data import dataset_names
-        from kraq_dspy.eval.tables.run import RunOptions
-        from kraq_dspy.eval.tables.run_table import run_table
+        from kraq_dspy.papers.tables.data import dataset_names
+        from kraq_dspy.papers.tables.run import RunOptions
+        from kraq_dspy.papers.tables.run_table import run_table
 
         definition = read(self.table)
         if self.table.endswith(".toml"):
@@ -121,8 +121,8 @@ class RunTable(Builds):
     def _require_agreed_table(self, path: Path, table: "EvalTable") -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""
         from kraq_dspy.asset.consent import asked_about, code, table_file
-        from kraq_dspy.eval.tables.systems import settings_of
-        from kraq_dspy.eval.tables.table import System
+        from kraq_dspy.papers.tables.systems import settings_of
+        from kraq_dspy.papers.tables.table import System
         from kraq_dspy.settings import Settings
 
         places = [code("metrics", metric) for metric in table.metrics if ":" in metric]
@@ -137,8 +137,8 @@ def read(name: str) -> "EvalTable":
 
     Raises ConfigError for a name that there is not, and for a figure that another command makes.
     """
-    from kraq_dspy.eval.papers import paper_table
-    from kraq_dspy.eval.tables.table import read_table
+    from kraq_dspy.papers.catalogue import paper_table
+    from kraq_dspy.papers.tables.table import read_table
 
     if name.endswith(".toml"):
         return read_table(Path(name))
@@ -175,7 +175,7 @@ class ListTables:
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.papers.listing import listed
+        from kraq_dspy.papers.listing import listed
 
         tables = listed(self.runs, self.paper or ())
         if not tables:

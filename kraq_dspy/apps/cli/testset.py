@@ -23,12 +23,13 @@ from kraq_dspy.apps.cli.terminal import (
     two_columns,
 )
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval.defaults import ABOUT, TESTSET_QUESTIONS
+from kraq_dspy.eval.defaults import ABOUT
+from kraq_dspy.exam.defaults import TESTSET_QUESTIONS
 
 if TYPE_CHECKING:
+    from kraq_dspy.eval.coverage import Coverage
     from kraq_dspy.eval.datasets import Example
-    from kraq_dspy.eval.testset import Testset
-    from kraq_dspy.eval.testset_coverage import Coverage
+    from kraq_dspy.exam.testset import Testset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +64,10 @@ class MakeTestset(Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.testset import Testset
-        from kraq_dspy.eval.testset_making import TestsetPlan, estimate_testset, make_testset
-        from kraq_dspy.eval.testset_review import with_decisions
-        from kraq_dspy.programs.testset.kinds import read_shares
+        from kraq_dspy.exam.kinds import read_shares
+        from kraq_dspy.exam.making import TestsetPlan, estimate_testset, make_testset
+        from kraq_dspy.exam.review import with_decisions
+        from kraq_dspy.exam.testset import Testset
 
         shares = None if self.kinds is None else shares_in(self.kinds)
         read_shares(shares)  # before anything is opened
@@ -123,9 +124,9 @@ class UpdateTestset(Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.testset import Testset
-        from kraq_dspy.eval.testset_review import STALE
-        from kraq_dspy.eval.testset_upkeep import update_testset
+        from kraq_dspy.exam.review import STALE
+        from kraq_dspy.exam.testset import Testset
+        from kraq_dspy.exam.upkeep import update_testset
 
         out = self.out or self.testset
         require_writable_file(out)
@@ -169,9 +170,9 @@ class CoverTestset(Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.eval.coverage import coverage_of
         from kraq_dspy.eval.questions import QuestionColumns, read_questions
-        from kraq_dspy.eval.testset_coverage import coverage_of
-        from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
+        from kraq_dspy.exam.making import TestsetPlan, make_testset
 
         if self.out is not None:
             require_writable_file(self.out)

@@ -1,9 +1,9 @@
 """Speaks OpenAI's chat completions, so that chat clients use an index as they use a model.
 
 A model is an index ("docs"), which answers with the default program, or an index and a program ("docs/combined"). The
-last message is the question, those before it are the conversation. A completion has, besides OpenAI's fields, `kraq`:
-what `POST /api/ask` answers, with the passages that the answer rests on. What a web chat asks about a conversation, its
-title for instance, is answered without the documents (`chat_tasks.py`).
+user's last message is the question, what was said before it is the conversation. A completion has, besides OpenAI's
+fields, `kraq`: what `POST /api/ask` answers, with the passages that the answer rests on. What a web chat asks about a
+conversation, its title for instance, is answered without the documents (`chat_tasks.py`).
 """
 
 import json
@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sse_starlette import ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,6 +32,12 @@ from kraq_dspy.workspace.refusing import refusal_text
 from kraq_dspy.workspace.registry import PROGRAMS
 
 MOST_MESSAGES = 1000
+TEXT = "text"
+NO_QUESTION = "There is no question: the last message with the role 'user' must have a text."
+NO_JSON = (
+    'response_format is {type!r}, but an answer is text. Leave response_format out, or send {{"type": "text"}}; the '
+    "passages that an answer rests on come as JSON in the field 'kraq'."
+)
 DONE = "[DONE]"
 NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
@@ -42,30 +48,43 @@ class NoParameters(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class Message(BaseModel):
-    """A message of a conversation. Of a list of parts, text alone is read."""
+class OpenAIBody(BaseModel):
+    """What a client of OpenAI sends: unknown fields are passed over, and null stands for a field that is not there."""
 
     model_config = ConfigDict(extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class Message(OpenAIBody):
+    """A message of a conversation. Of a list of parts, text alone is read."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[dict[str, Any]] | None = None
 
 
-class StreamOptions(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class StreamOptions(OpenAIBody):
     include_usage: bool = False
 
 
-class ChatRequest(BaseModel):
+class ResponseFormat(OpenAIBody):
+    """The form of the reply; "json_object" and "json_schema" want JSON."""
+
+    type: Annotated[str, Field(max_length=100)] = TEXT
+
+
+class ChatRequest(OpenAIBody):
     """What is read of a request for a completion.
 
-    How a model writes (temperature, max_tokens, tools and others) is the index's own matter and is
-    passed over. The server refuses questions that the documents do not answer, unless `answer_anyway`, our
-    own field, is set.
+    How a model writes (temperature, max_tokens, stop, tools and others) is the index's own matter and is
+    passed over. An answer is text, so a `response_format` that wants JSON is kept by the replies to a web chat's tasks
+    alone. The server refuses questions that the documents do not answer, unless `answer_anyway`, our own field, is set.
     """
-
-    model_config = ConfigDict(extra="ignore")
 
     model: Annotated[str, Field(min_length=1, max_length=400)]
     messages: Annotated[list[Message], Field(min_length=1, max_length=MOST_MESSAGES)]
@@ -73,6 +92,11 @@ class ChatRequest(BaseModel):
     stream: bool = False
     answer_anyway: bool = False
     stream_options: StreamOptions | None = None
+    response_format: ResponseFormat = ResponseFormat()
+
+    @property
+    def wants_json(self) -> bool:
+        return self.response_format.type != TEXT
 
     @property
     def wants_usage(self) -> bool:
@@ -98,10 +122,13 @@ class ChatCompletions:
     async def complete(self, request: Request, body: ChatRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         index_name, program = self._parts_of(body.model)
-        task = _task_in(body.messages)
+        spoken = [(message.role, text_of(message.content).strip()) for message in body.messages]
+        task = reply_to_task(spoken, as_json=body.wants_json)
         if task is not None:
             return streaming(_task_chunks(body, task)) if body.stream else _completion(body.model, task, NO_USAGE)
 
+        if body.wants_json:
+            raise RequestError(422, "invalid_request", NO_JSON.format(type=body.response_format.type[:40]))
         question, earlier = _asked_in(body.messages)
         call = await self.api.call(request, self.api.served[index_name], program or DEFAULT_PROGRAM, question)
         call = replace(
@@ -138,22 +165,20 @@ class ChatCompletions:
 
 
 def _asked_in(messages: list[Message]) -> tuple[str, list[dict[str, Any]]]:
-    """The question, which is the last message, and the messages before it. Raises RequestError."""
-    last = messages[-1]
-    question = text_of(last.content).strip()
-    if last.role != "user" or not question:
-        raise RequestError(422, "invalid_request", "The last message must be the user's, with a text: the question.")
+    """The question, which is the user's last message, and what was said before it. Raises RequestError."""
+    places = [place for place, message in enumerate(messages) if message.role == "user"]
+    question = text_of(messages[places[-1]].content).strip() if places else ""
+    if not question:
+        raise RequestError(422, "invalid_request", NO_QUESTION)
     if len(question) > QUESTION:
         raise RequestError(422, "invalid_request", f"The question is longer than {QUESTION:,} characters.")
-    earlier = [{"role": message.role, "content": message.content} for message in messages[:-1]]
-    return question, [message for message in earlier if message["role"] in ("user", "assistant")]
 
-
-def _task_in(messages: list[Message]) -> str | None:
-    """Return the reply to a request about a conversation, which comes alone; None for a question."""
-    spoken = [message for message in messages if message.role in ("user", "assistant")]
-    is_alone = len(spoken) == 1 and spoken[0].role == "user"
-    return reply_to_task(text_of(spoken[0].content).strip()) if is_alone else None
+    before = messages[: places[-1]]
+    return question, [
+        {"role": message.role, "content": message.content}
+        for message in before
+        if message.role in ("user", "assistant")
+    ]
 
 
 def _completion(model: str, content: str, usage: Json, **more: Json) -> Json:

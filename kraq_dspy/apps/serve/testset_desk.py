@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.questions import read_questions
-from kraq_dspy.eval.testset_review import ReviewedTestset
+from kraq_dspy.exam.review import ReviewedTestset
 from kraq_dspy.records import TestsetRow
 
 

@@ -17,10 +17,10 @@ from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.testset_coverage import Coverage, CoveredCommunity, coverage_of
-from kraq_dspy.eval.testset_making import TestsetPlan, make_testset
-from kraq_dspy.eval.testset_review import DECIDED, Correction, ReviewedTestset, version_of
-from kraq_dspy.programs.testset import kinds
+from kraq_dspy.eval.coverage import Coverage, CoveredCommunity, coverage_of
+from kraq_dspy.exam import kinds
+from kraq_dspy.exam.making import TestsetPlan, make_testset
+from kraq_dspy.exam.review import DECIDED, Correction, ReviewedTestset, version_of
 from kraq_dspy.records import Document, TestsetRow
 
 OFFERED = 3

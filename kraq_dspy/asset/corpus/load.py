@@ -4,14 +4,16 @@ loading continues with the rest."""
 import dataclasses
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kraq_dspy.asset.corpus.boilerplate import Linked, RepeatedLines, cleaned
 from kraq_dspy.asset.corpus.files import CorpusFile, find_files, unreadable
 from kraq_dspy.asset.corpus.formats import READERS, find_reader
+from kraq_dspy.asset.corpus.formats.labels_elsewhere import declared_elsewhere, declared_in_sheet
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
+from kraq_dspy.asset.scope import labelled
 from kraq_dspy.errors import CorpusError, MissingExtraError
 from kraq_dspy.records import Document, Failure, content_id
 
@@ -37,6 +39,7 @@ def load_documents(
     max_unpacked: int = MAX_UNPACKED,
     boilerplate: str = "drop",
     known_lines: Iterable[str] = (),
+    labels: Callable[[Document], Iterable[str]] | None = None,
 ) -> Iterator[Document | Failure]:
     """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
 
@@ -49,7 +52,8 @@ def load_documents(
 
     `encoding` is that of files which are not UTF-8 and have no byte-order mark. `max_bytes` limits a file that is one
     document, a line of jsonl, and a text; `max_unpacked` how many times its size a compressed file may hold. Of
-    documents with the same text, or with the same id, the first is kept.
+    documents with the same text and the same labels, or with the same id, the first is kept. `labels` is a function
+    that says who may read a document, in place of what its file says.
 
     Web pages, in HTML or Markdown, are without `boilerplate` unless it is to "keep": see `cleaned_document`. What
     repeats over them is found in a first reading of all files but PDF, slides and sheets; `known_lines` were found
@@ -67,13 +71,20 @@ def load_documents(
         root.lstat()
     except (OSError, ValueError) as error:
         raise CorpusError(f"There is no corpus at {str(root)!r}. Name a file or a folder.") from error
-    settings = ReadSettings(id_column, title_column, text_column, acl_column, max_bytes, max_unpacked, encoding)
-    return _load(root, settings, RepeatedLines(known_lines) if boilerplate == "drop" else None)
+    settings = ReadSettings(
+        id_column, title_column, text_column, acl_column, max_bytes, max_unpacked, encoding, labels is not None
+    )
+    return _load(root, settings, RepeatedLines(known_lines) if boilerplate == "drop" else None, labels)
 
 
 def is_repeated(failure: Failure) -> bool:
     """Whether what failed was read, and left out since an earlier document has its text or its id."""
     return failure.reason.startswith(SAME_TEXT) or SAME_ID in failure.reason
+
+
+def is_about_labels(failure: Failure) -> bool:
+    """Whether what failed was left out since kraq does not understand who may read it."""
+    return failure.stage == "load" and "who may read" in failure.reason
 
 
 def cleaned_document(
@@ -87,8 +98,13 @@ def cleaned_document(
     return dataclasses.replace(document, text=result.text, headings=result.headings, left_out=left_out)
 
 
-def _load(root: Path, settings: ReadSettings, repeated: RepeatedLines | None) -> Iterator[Document | Failure]:
-    earlier = _DuplicateFilter()
+def _load(
+    root: Path,
+    settings: ReadSettings,
+    repeated: RepeatedLines | None,
+    labels: Callable[[Document], Iterable[str]] | None,
+) -> Iterator[Document | Failure]:
+    earlier = _DuplicateFilter(labels)
     if repeated is not None:
         for file in find_files(root):
             if isinstance(file, CorpusFile) and not file.source.lower().endswith(NO_PAGES):
@@ -122,7 +138,11 @@ def _load_file(
     n_failures = 0
     last = ""
     for row in _with_named_columns(_read(file, settings), settings):
-        outcome = _document(row, file, repeated, earlier) if isinstance(row, Row) else row
+        outcome: Document | BadRow
+        if isinstance(row, BadRow):
+            outcome = row
+        else:
+            outcome = _document(row, file, repeated, earlier, is_declared=bool(settings.acl_column))
         if isinstance(outcome, Document):
             yield outcome
             continue
@@ -158,7 +178,12 @@ def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) ->
 
 def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
     try:
-        yield from find_reader(file.source)(file.path, settings)
+        if reason := declared_elsewhere(file.path, file.source, settings):
+            yield BadRow(reason)
+            return
+        for row in find_reader(file.source)(file.path, settings):
+            reason = declared_in_sheet(row.text, file.source, settings) if isinstance(row, Row) else ""
+            yield BadRow(reason) if reason else row
     except OSError as error:
         yield BadRow(unreadable(error))
     except MissingExtraError as error:
@@ -166,7 +191,12 @@ def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def _document(
-    row: Row, file: CorpusFile, repeated: RepeatedLines | None, earlier: "_DuplicateFilter"
+    row: Row,
+    file: CorpusFile,
+    repeated: RepeatedLines | None,
+    earlier: "_DuplicateFilter",
+    *,
+    is_declared: bool,
 ) -> Document | BadRow:
     if is_blank(row.text):
         return BadRow("The text is empty.", row.key)
@@ -184,25 +214,35 @@ def _document(
     )
     if repeated is not None:
         document = cleaned_document(document, repeated, row.linked)
+    document = labelled(document, earlier.labels, is_declared=is_declared)
+    if row.id is None and document.id in earlier.ids:  # the same text, for others
+        own = content_id("labels", *document.labels)[:12]
+        document = dataclasses.replace(document, id=f"{document.id}-{own}")
     problem = earlier.problem_with(document)
     return BadRow(problem, row.key) if problem else document
 
 
 class _DuplicateFilter:
-    """Remembers ids and the hashes of texts, never the texts: about 300 bytes for each document."""
+    """Remembers ids and the hashes of texts, never the texts: about 300 bytes for each document. A text that others may
+    read, by its labels, repeats nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, labels: Callable[[Document], Iterable[str]] | None = None) -> None:
+        self.labels = labels
         self.ids: set[str] = set()
         self.first_with: dict[bytes, str] = {}
 
     def problem_with(self, document: Document) -> str:
         """Why the document repeats an earlier one; "" when it does not, and then it is remembered."""
-        digest = hashlib.blake2b(document.text.strip().encode("utf-8"), digest_size=16).digest()
+        text = hashlib.blake2b(document.text.strip().encode("utf-8"), digest_size=16).digest()
+        digest = text + content_id(*document.labels).encode() if document.labels else text
         first = self.first_with.get(digest)
         if first is not None:
             return f"{SAME_TEXT} {first!r}. It is left out."
         if document.id in self.ids:
-            return f"The id {document.id!r} {SAME_ID}, whose text is another. Give each document an id of its own."
+            return (
+                f"The id {document.id!r} {SAME_ID}, whose text or whose labels are others. Give each document an id of "
+                "its own; a document that several groups may read has all their labels in one row."
+            )
         self.ids.add(document.id)
         self.first_with[digest] = document.id
         return ""

@@ -1,8 +1,9 @@
 """Defines a data set, questions with answers and evidence in one schema for every source, and its files on disk."""
 
+import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import dspy
 from kraq_dspy._internal.files import json_objects
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.records import Document
+from kraq_dspy.records import Document, content_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,3 +216,10 @@ def _require(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> No
     missing = [column for column in columns if row.get(column) is None]
     if missing:
         raise EvaluationError(f"{where} is missing {', '.join(missing)}; it has {', '.join(row)}.")
+
+
+def checksum_of(examples: Sequence[Example], documents: Sequence[Document] = ()) -> str:
+    """32 hexadecimal digits that depend on the questions and the corpus, not on their files."""
+    corpus = [(each.id, each.title, each.text) for each in documents]
+    questions = [(each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in examples]
+    return content_id("data", json.dumps(corpus), json.dumps(questions))

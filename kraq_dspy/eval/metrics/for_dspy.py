@@ -1,11 +1,11 @@
-"""Gives metrics names and the form that DSPy takes: `metric(example, prediction, trace=None)`, feedback for GEPA.
+"""Gives metrics names and the form that DSPy takes: `metric(example, prediction, trace=None, ...)`, feedback for GEPA.
 
     metric = named_metric("token_f1")  # or "recall@10", "my_metrics.py:politeness"
     metric(dspy.Example(question="Which city?", answer="Oslo"), dspy.Prediction(answer="Oslo"))  # 1.0
 
 DSPy reads a metric's value in three ways. Evaluate averages it. Bootstrapping optimizers (they pass
-`trace`) take it for yes or no, and 0.3 would be a yes. GEPA wants a Prediction with a score and a
-text, which is true even at score 0.0.
+`trace`) take it for yes or no, and 0.3 would be a yes. GEPA averages it, too, and where it passes the name of a
+predictor it wants a Prediction with a score and a text, which is true even at score 0.0.
 
 An example has `answer` or `answers` (for lists `answer_items`, for retrieval `supporting_ids`), as
 `Example.to_dspy()` makes it; a prediction has `answer` (or `response`) and, for retrieval, `hits`. What is missing
@@ -28,6 +28,7 @@ import dspy
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics import answers, generation, retrieval
 from kraq_dspy.eval.metrics.answers import answer_words, content_words
+from kraq_dspy.eval.metrics.rag import RagOutcome, is_refused, is_unanswerable
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
@@ -46,6 +47,24 @@ def explain_answer(example: Any, prediction: Any, score: float) -> str:
     return f"{answer_of(prediction)!r} scores {score:.2f}; expected {gold}."
 
 
+class ThresholdScore(float):
+    """A score that is true only if it `passed`, that is, reached the metric's threshold.
+
+    >>> float(ThresholdScore(0.3, passed=False)), bool(ThresholdScore(0.3, passed=False))
+    (0.3, False)
+    """
+
+    passed: bool
+
+    def __new__(cls, value: float, *, passed: bool) -> "ThresholdScore":
+        score = super().__new__(cls, value)
+        score.passed = passed
+        return score
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
 class ScoredFeedback(dspy.Prediction):
     """`score` and `feedback`, true only from the metric's threshold on."""
 
@@ -62,7 +81,8 @@ class Metric:
     """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo.
 
     `needs` names the fields of an example that it cannot do without ("answers", "supporting_ids"),
-    and `not_of` the types of questions that it does not apply to.
+    and `not_of` the types of questions that it does not apply to. `of_unanswerable` says that it also scores questions
+    that the documents do not answer, which have no gold.
 
     >>> exact_match(dspy.Example(answer="Oslo"), dspy.Prediction(answer="oslo"))
     1.0
@@ -76,19 +96,28 @@ class Metric:
     threshold: float = 1.0
     needs: tuple[str, ...] = ("answers",)
     not_of: tuple[str, ...] = ()
+    of_unanswerable: bool = False
 
-    def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
-        """The score; whether it reaches the threshold when an optimizer gives a `trace`."""
+    def __call__(
+        self, example: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> float | ScoredFeedback:
+        """The score. With a `trace` it is true only from the threshold on; with `pred_name`, which GEPA gives where it
+        wants feedback, the feedback comes with it."""
         if isinstance(prediction, str):
             gold = [example] if isinstance(example, str) else example
             if not isinstance(gold, dspy.Example):
                 example = dspy.Example(answers=list(gold))
             prediction = dspy.Prediction(answer=prediction)
         score = self._scored(example, prediction)
-        return score if trace is None else score >= self.threshold
+        if pred_name is not None:
+            return self._with_text(example, prediction, score)
+        return score if trace is None else ThresholdScore(score, passed=score >= self.threshold)
 
     def is_defined(self, example: Any) -> bool:
         """Whether the example has what the metric needs."""
+        if self.of_unanswerable and _is_unanswerable(example):
+            return True
+
         has = set()
         if _gold_or_none(example):
             has.add("answers")
@@ -97,15 +126,17 @@ class Metric:
         return getattr(example, "type", "") not in self.not_of and has.issuperset(self.needs)
 
     def with_feedback(self) -> Callable[..., ScoredFeedback]:
-        """The same metric for GEPA, which learns from the text; other optimizers may take it too."""
+        """The same metric with feedback in every call, also where GEPA does not ask for it."""
 
         def metric_with_feedback(
             example: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
         ) -> ScoredFeedback:
-            score = self._scored(example, prediction)
-            return ScoredFeedback(score, self.explain(example, prediction, score), score >= self.threshold)
+            return self._with_text(example, prediction, self._scored(example, prediction))
 
         return metric_with_feedback
+
+    def _with_text(self, example: Any, prediction: Any, score: float) -> ScoredFeedback:
+        return ScoredFeedback(score, self.explain(example, prediction, score), score >= self.threshold)
 
     def _scored(self, example: Any, prediction: Any) -> float:
         try:
@@ -237,6 +268,70 @@ def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metr
     )
 
 
+def rag_metric(answer: Callable[..., Any] | None = None) -> Metric:
+    """A metric of whole RAG programs, with feedback: is the answer right, was the evidence found, was refused rightly?
+
+    >>> metric = rag_metric()  # the same as `rag_quality`
+    >>> metric(dspy.Example(question="Who?", answerable=False), dspy.Prediction(answer="I do not know"))
+    1.0
+    >>> oslo = dspy.Example(question="Which city?", answers=["Oslo"])
+    >>> metric(oslo, dspy.Prediction(answer="I do not know"), None, "answer").feedback
+    "This was refused, which is wrong: the documents answer it. The right answer is 'Oslo'."
+
+    Of a question that the documents answer, the score is that of the metric `answer` (default `token_f1`), and half of
+    it where no evidence was found: 0.0 for a refusal. Of one that they do not answer, it is 1.0 for a refusal and 0.0
+    for an answer. A question is unanswerable if its `answerable` is false, or if its `type` says so.
+
+    The evidence is the share of `supporting_ids` among the documents of the prediction's `hits`; otherwise whether one
+    of its `passages` or `context` has a gold answer; without these it is not counted. A prediction refuses if its
+    `refused` is true, if `space.ask(refuse=True)` refused it, or if its `answer` (or `response`) says that it does not
+    know. No model is asked, unless `answer` asks one.
+    """
+    right = token_f1 if answer is None else own_metric(answer)
+
+    def outcome(example: Any, prediction: Any) -> RagOutcome:
+        answerable = not _is_unanswerable(example)
+        refused = is_refused(prediction, answer_of(prediction))
+        scored = float(right(example, prediction)) if answerable and not refused else 0.0
+        return RagOutcome(answerable, refused, scored, _evidence_share(example, prediction) if answerable else None)
+
+    def explain(example: Any, prediction: Any, score: float) -> str:
+        what = outcome(example, prediction)
+        gold = [] if not what.answerable else gold_of(example)
+        has_passages = _found_texts(prediction) is not None
+        ungrounded = _ungrounded(example, prediction) if has_passages and not what.refused else []
+        return what.explained(answer_of(prediction), gold, _missing_documents(example, prediction), ungrounded)
+
+    name = "rag_quality" if answer is None else f"rag_quality({right.name})"
+    return Metric(
+        name, lambda example, prediction: outcome(example, prediction).score, explain, 0.8, of_unanswerable=True
+    )
+
+
+def _is_unanswerable(example: Any) -> bool:
+    return is_unanswerable(str(getattr(example, "type", "") or ""), getattr(example, "answerable", None))
+
+
+def _evidence_share(example: Any, prediction: Any) -> float | None:
+    """How much of the evidence the prediction has, in [0, 1]; None if nothing tells it."""
+    supporting = frozenset(getattr(example, "supporting_ids", None) or ())
+    if supporting and getattr(prediction, "hits", None) is not None:
+        return 1 - len(_missing_documents(example, prediction)) / len(supporting)
+
+    texts = _found_texts(prediction)
+    gold = [each for each in gold_of(example) if each.casefold() not in answers.YES_NO]
+    if texts is None or not gold:
+        return None
+    return max((answers.contains(gold, text) for text in texts), default=0.0)
+
+
+def _missing_documents(example: Any, prediction: Any) -> list[str]:
+    supporting = frozenset(getattr(example, "supporting_ids", None) or ())
+    if getattr(prediction, "hits", None) is None:
+        return []
+    return sorted(supporting.difference(_documents(prediction)))
+
+
 def _ranking(name: str, function: Callable[..., float], k: int | None) -> Metric:
     """A function of `retrieval` over the documents of the prediction's hits, best first, each counted once."""
 
@@ -332,16 +427,32 @@ def evidence_of(example: Any, prediction: Any) -> list[str]:
 
     Raises EvaluationError if there are none of these.
     """
+    found = _found_texts(prediction)
+    if found is not None:
+        return found
+
+    is_shown = not isinstance(example, dspy.Example) or example._input_keys is None
+    given = example if is_shown else example.inputs()  # other passages of an example are gold that nobody was shown
+    shown = _texts_of(given)
+    if not shown:
+        raise EvaluationError(NO_HITS)
+    return shown
+
+
+def _found_texts(prediction: Any) -> list[str] | None:
+    """The passages that a prediction says it was read from; None if it says nothing of them."""
     hits: Sequence[Hit] | None = getattr(prediction, "hits", None)
     if hits is not None:
         return [hit.chunk.passage for hit in hits]
+    return _texts_of(prediction) or None
 
-    for holder in (prediction, example):
-        for field in ("passages", "context"):
-            texts = getattr(holder, field, None)
-            if texts:
-                return [texts] if isinstance(texts, str) else [str(text) for text in texts]
-    raise EvaluationError(NO_HITS)
+
+def _texts_of(holder: Any) -> list[str]:
+    for field in ("passages", "context"):
+        texts = getattr(holder, field, None)
+        if texts:
+            return [texts] if isinstance(texts, str) else [str(text) for text in texts]
+    return []
 
 
 def _documents(prediction: Any) -> list[str]:
@@ -379,11 +490,14 @@ answer_found = Metric(
 )
 """1.0 if a retrieved passage contains a gold answer: retrieval without known documents."""
 
+rag_quality = rag_metric()
+"""Scores a whole RAG program, refusals too; see `rag_metric`."""
+
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
         token_f1, exact_match, contains, token_precision, token_recall, paper_match,
-        rouge_l, meteor, bleu_1, bleu_4, grounded, answer_found,
+        rouge_l, meteor, bleu_1, bleu_4, grounded, answer_found, rag_quality,
     )
 }  # fmt: skip
 """Those that need no model, by name. The first is what answers are optimized by: no copied passage wins it."""

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import EvaluationError, ModelError, needs
 from kraq_dspy.eval.metrics.answers import check_prediction, check_references, has_unspaced_script, split_words
-from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers
+from kraq_dspy.models.embedders.model_folder import clean_text, quiet_transformers
+from kraq_dspy.models.embedders.packaged_embedder import MINILM, PACKAGED_MODELS, POSITIONS, LoadedModel
+from kraq_dspy.ports import Vectors
 
 _READING_WORDNET = threading.Lock()  # nltk seeks in open files
 
@@ -112,7 +114,6 @@ def _into_unit(score: float) -> float:
 
 
 DEFAULT_MODEL = "roberta-large"
-PACKAGED_MODEL = "all-MiniLM-L6-v2"
 BATCH = 64
 PACKAGED_LAYER = 6  # the best of its layers at telling paraphrases from hard negatives
 
@@ -121,8 +122,8 @@ class BertScorer(SharedByCopies):
     """Scores pairs of texts by BERTScore's F1. The model is loaded at the first use.
 
     The default is bert-score's own for English, roberta-large at layer 17, which comes from the hub. `packaged()` needs
-    no network. A local folder needs `num_layers`, the layer whose embeddings are compared. No rescaling, no idf. Scores
-    of different models or layers are on different scales, so `name` and `layer` belong to every figure.
+    no network and no torch. A local folder needs `num_layers`, the layer whose embeddings are compared. No rescaling,
+    no idf. Scores of different models or layers are on different scales, so `name` and `layer` belong to every figure.
     """
 
     def __init__(
@@ -137,15 +138,22 @@ class BertScorer(SharedByCopies):
 
     @classmethod
     def packaged(cls) -> "BertScorer":
-        """The sentence encoder that comes as a Python package: small, offline, another scale than the default's."""
-        return cls(packaged_folder(), PACKAGED_LAYER, name=PACKAGED_MODEL)
+        """The sentence encoder that comes with the library, weights in int8: small, offline, without torch.
+
+        Its scale is another than the default's.
+        """
+        return _PackagedBertScorer()
+
+    @property
+    def _purpose(self) -> str:
+        return f"BERTScore by {self.name!r} (packaged, and without an extra: --bertscore minilm)"
 
     @property
     def layer(self) -> int:
         """The layer whose embeddings are compared. Raises EvaluationError for a folder without `num_layers`."""
         if self._num_layers is not None:
             return self._num_layers
-        with needs("bert-score", "eval", "BERTScore"):
+        with needs("bert-score", "eval", self._purpose):
             from bert_score.utils import model2layers
         if self._model not in model2layers:
             raise EvaluationError(
@@ -171,19 +179,22 @@ class BertScorer(SharedByCopies):
         filled = [row for row, candidate in enumerate(candidates) if candidate.strip()]
         if filled:
             with self._lock:
-                _, _, f1 = self._loaded().score(
-                    [candidates[row] for row in filled], [references[row] for row in filled], batch_size=BATCH
-                )
-            scores[filled] = f1.numpy().astype(np.float64)
+                scores[filled] = self._f1([references[row] for row in filled], [candidates[row] for row in filled])
 
         # Cosines of contextual embeddings can leave [0, 1] by rounding, and below 0 in principle.
         clipped: NDArray[np.float64] = np.clip(scores, 0.0, 1.0)
         return clipped
 
+    def _f1(self, references: list[str], candidates: list[str]) -> NDArray[np.float64]:
+        """Of texts that are not blank."""
+        _, _, f1 = self._loaded().score(candidates, references, batch_size=BATCH)
+        scores: NDArray[np.float64] = f1.numpy().astype(np.float64)
+        return scores
+
     def _loaded(self) -> Any:
         if self._scorer is None:
             layer = self.layer
-            with needs("bert-score", "eval", "BERTScore"):
+            with needs("bert-score", "eval", self._purpose):
                 from bert_score import BERTScorer
 
             try:
@@ -203,3 +214,43 @@ class BertScorer(SharedByCopies):
 
             self._scorer = scorer
         return self._scorer
+
+
+class _PackagedBertScorer(BertScorer):
+    """BERTScore's F1 (Zhang et al., 2020, equation 3) of MiniLM's last layer in ONNX Runtime.
+
+    It is computed as bert-score does without idf: the marks at both ends of a text may be matched and have no weight.
+    """
+
+    def __init__(self) -> None:
+        packaged = PACKAGED_MODELS[MINILM]
+        super().__init__(packaged.name, PACKAGED_LAYER, name=f"{packaged.name} {packaged.precision}")
+
+    def _f1(self, references: list[str], candidates: list[str]) -> NDArray[np.float64]:
+        vectors = {text: self._token_vectors(text) for text in {*references, *candidates}}
+        pairs = zip(references, candidates, strict=True)
+        return np.array([_matched(vectors[reference], vectors[candidate]) for reference, candidate in pairs])
+
+    def _token_vectors(self, text: str) -> Vectors:
+        """float32 `[n_tokens, width]`, rows L2-normalised, the first and the last of the marks."""
+        model: LoadedModel = self._loaded()
+        [tokens] = model.tokenize([clean_text(text.strip())])
+        vectors = model.bert.token_vectors(tokens)
+        normalised: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return normalised
+
+    def _loaded(self) -> LoadedModel:
+        if self._scorer is None:
+            self._scorer = PACKAGED_MODELS[MINILM].loaded(POSITIONS)
+        model: LoadedModel = self._scorer
+        return model
+
+
+def _matched(reference: Vectors, candidate: Vectors) -> float:
+    """The F1 of two texts whose tokens are matched with the nearest of the other; 0.0 for one without a token."""
+    if len(reference) < 3 or len(candidate) < 3:
+        return 0.0
+    cosines = candidate @ reference.T
+    precision = float(cosines.max(axis=1)[1:-1].mean())
+    recall = float(cosines.max(axis=0)[1:-1].mean())
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0

@@ -39,8 +39,8 @@ class Selection:
     best first.
 
     `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
-    chosen candidate means. `summary` has every row, with the differences to the chosen one. `are_made`: the questions are
-    those of `kraq testset make`, not people's.
+    chosen candidate means. `summary` has every row, with the differences to the chosen one. `are_made`: the questions
+    are those of `kraq testset make`, not people's.
     """
 
     tried: tuple[Tried, ...]

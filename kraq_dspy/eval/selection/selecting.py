@@ -9,7 +9,9 @@ from pathlib import Path
 from statistics import median
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
+from kraq_dspy.eval.about import about_retriever
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
@@ -19,8 +21,7 @@ from kraq_dspy.eval.selection.outcome import Selection, Tried
 from kraq_dspy.eval.selection.race import Deadline, Indexes, Race, RememberedQuestions
 from kraq_dspy.eval.statistics import bootstrap_mean, paired_difference
 from kraq_dspy.eval.summary import summarise_run
-from kraq_dspy.eval.tables.data import checksum_of
-from kraq_dspy.eval.tables.systems import about_retriever
+from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
@@ -28,7 +29,6 @@ from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.testset.difficulty import overlap
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EMBEDDED, Settings
 
@@ -149,7 +149,7 @@ def select(
         questions=_shown(questions, "test.jsonl"),
         folder=None if out is None else Path(out),
         summary=summary,
-        are_made=all(MADE <= example.metadata.keys() for example in examples),
+        are_made=all(example.metadata.keys() >= MADE for example in examples),
     )
 
 

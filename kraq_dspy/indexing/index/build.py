@@ -16,6 +16,9 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.load import is_about_labels
+from kraq_dspy.asset.label_names import possible_names
+from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.errors import ConfigError, CorpusError
@@ -133,8 +136,8 @@ async def abuild_index(
         corpus = list(corpus)  # to be read twice
     settings, labels = options.get("settings"), options.get("labels")
 
-    def read() -> Iterator[Document | Failure]:
-        return opening.with_labels(opening.documents_of(corpus, settings), labels, settings)
+    def read() -> Iterable[Document | Failure]:
+        return opening.documents_of(corpus, settings, labels=labels)
 
     documents = opening.read_to_the_first(read())
     async with Builder.at(Path(out), options, corpus) as builder:
@@ -175,6 +178,7 @@ class Builder(BuildParts):
     def __post_init__(self) -> None:
         self._documents_before = self.index.count(Document)
         self._changed = self._removed = 0
+        self._possible_labels: dict[str, None] = {}  # names of metadata that often say who may read a document
         self._started = time.monotonic()
         self._usage_before = self.index.results.usage()
         self._failed_before = {(each.stage, each.item_id) for each in self.index.results.failures()}
@@ -253,6 +257,7 @@ class Builder(BuildParts):
         if not loaded.chunk_ids:
             raise CorpusError(_NO_TEXT)
 
+        self._keep_to_owner(loaded)
         unread = opening.unread(self.index, loaded.document_ids, loaded.failures)
         chunks_of_unread = self.index.reading_order(unread).keys() if unread else set()
         self._forget_others(loaded.document_ids | unread, loaded.chunk_ids | chunks_of_unread)
@@ -261,12 +266,20 @@ class Builder(BuildParts):
         """The documents come beside the others, or in place of older forms; those that are `removed` go, no others."""
         self.was_finished = take_finished(self)
         loaded = self._store_all(documents)
+        self._keep_to_owner(loaded)
 
         chunks_before = self.index.reading_order(loaded.document_ids | set(removed)).keys()
         gone = chunks_before - loaded.chunk_ids
         if self.index.count(Chunk) == len(gone):
             raise CorpusError(_NO_TEXT)
         self._forget(set(removed) - loaded.document_ids, gone)
+
+    def _keep_to_owner(self, loaded: Loaded) -> None:
+        """Documents that were read before, and whose labels are not understood now, are for nobody but the owner."""
+        refused = [failure for failure in loaded.failures if is_about_labels(failure)]
+        ids = opening.unread(self.index, loaded.document_ids, refused)
+        nobodys = (dataclasses.replace(each, labels=(NOBODY,)) for each in self.index.get(Document, sorted(ids)))
+        self._store(list(nobodys), ())
 
     def _store_all(self, documents: Iterable[Document | Failure]) -> Loaded:
         """Cut documents into chunks and store both, batch by batch; what could not be read is noted as a failure."""
@@ -305,6 +318,8 @@ class Builder(BuildParts):
         other = [document.id for document in changed if not _differs_in_labels_alone(document, before[document.id])]
         forget(self.index, other, ())
         self._changed += len(changed)
+        for document in documents:
+            self._possible_labels.update(dict.fromkeys(possible_names(map(str, document.metadata))))
         if any(document.labels for document in documents) and not self.index.manifest.has_labels:
             self.index.update_manifest(has_labels=True)
         self.index.add(documents)
@@ -423,11 +438,25 @@ class Builder(BuildParts):
             usage={stage: usage for stage, usage in spent.items() if usage.calls},
             seconds=time.monotonic() - self._started,
             models=self.models.names(),
-            problems=tuple(self.problems),
+            problems=(*self.problems, *self._of_labels()),
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
             asked_by=dict(Counter(question.model for question in questions)),
         )
+
+    def _of_labels(self) -> Iterator[str]:
+        """What somebody should know who means to keep documents from others."""
+        if not self.index.manifest.has_labels:
+            if self._possible_labels:
+                names = ", ".join(map(repr, list(self._possible_labels)[:3]))
+                yield (
+                    f"No document has labels, so whoever asks the index reads all of it. The metadata have {names}: if "
+                    "that says who may read a document, index with --acl-column NAME ([corpus] acl_column)."
+                )
+        elif not any(any(labels) for labels in self.index.labels().values()):
+            column = self.settings.corpus.acl_column
+            named = f" The column of labels is {column!r}; is that its name?" if column else ""
+            yield f"No document names anybody who may read it, so only the owner (--as-owner) reads any.{named}"
 
 
 def _differs_in_labels_alone(document: Document, before: Document) -> bool:

@@ -15,7 +15,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.indexing.index.build import BY_FUNCTION, Builder, abuild_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG, aimport_graphrag
-from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first, with_labels
+from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Document, Failure
@@ -99,7 +99,7 @@ async def _change(
     _refuse_import(path)
     options = _with_settings(path, options)
     settings = options.get("settings")
-    documents = with_labels(documents_of(corpus, settings, path), options.get("labels"), settings)
+    documents = documents_of(corpus, settings, path, options.get("labels"))
     documents = read_to_the_first(documents)
     async with Builder.at(path, options, corpus) as builder:
         known = builder.index.known(Document, removed)

@@ -12,12 +12,12 @@ from kraq_dspy.asset.graph.graphrag.read import read_graphrag
 from kraq_dspy.asset.graph.networkx_view import write_graphml
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, ExchangeError
 from kraq_dspy.indexing.catalogue.sources import opened_catalogue
 from kraq_dspy.indexing.index.build import Builder
 from kraq_dspy.indexing.index.opening import with_labels
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
-from kraq_dspy.records import Claim, Community, Document, Entity, Extraction, Failure, Merge, Relationship, Summary
+from kraq_dspy.records import Claim, Community, Entity, Extraction, Failure, Merge, Relationship, Summary
 
 FORMATS = ("parquet", "graphml", "jsonl")
 
@@ -99,7 +99,11 @@ async def aimport_graphrag(
     """`import_graphrag` for asynchronous code; takes the same arguments."""
     settings, labels = options.get("settings"), options.get("labels")
     imported = read_graphrag(Path(folder), settings.corpus.acl_column if settings is not None else "")
-    documents = [each for each in with_labels(imported.documents, labels, settings) if isinstance(each, Document)]
+    documents = []
+    for each in with_labels(imported.documents, labels, settings):
+        if isinstance(each, Failure):
+            raise ExchangeError(f"The document {each.item_id!r} of {str(folder)!r}: {each.reason}")
+        documents.append(each)
     async with Builder.at(Path(out), options, folder) as builder:
         index = builder.index
         builder.begin(folder, documents, replace=replace, kind=GRAPHRAG)

@@ -1,6 +1,7 @@
 """Opens an index for a build, and refuses one that would lose what somebody did not mean to lose."""
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -9,7 +10,8 @@ from kraq_dspy.asset.corpus.boilerplate import RepeatedLines
 from kraq_dspy.asset.corpus.files import CorpusFile, find_files
 from kraq_dspy.asset.corpus.load import cleaned_document, is_repeated, load_documents
 from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
-from kraq_dspy.asset.scope import labels_of
+from kraq_dspy.asset.label_names import is_label_name
+from kraq_dspy.asset.scope import labelled
 from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
@@ -47,21 +49,26 @@ def steps_for(index: Index, run: RunSettings, models: LanguageModels, progress: 
 
 
 def documents_of(
-    corpus: str | Path | Iterable[Document | str | Failure], settings: Settings | None, index: str | Path | None = None
+    corpus: str | Path | Iterable[Document | str | Failure],
+    settings: Settings | None,
+    index: str | Path | None = None,
+    labels: LabelsOf | None = None,
 ) -> Iterable[Document | Failure]:
-    """The documents of a file or folder, by the columns that the settings name; or those that are given.
+    """The documents of a file or folder, by the columns that the settings name; or those that are given. The function
+    `labels` says who may read them; without it, their own labels count.
 
     A text among those that are given becomes a document with its hash as id. Web pages are without their boilerplate,
     unless the settings keep it; if they are to be added to an `index`, also without what is boilerplate there.
     Raises TypeError for what is no corpus.
     """
+    _require_function(labels)
     own = settings.corpus if isinstance(settings, Settings) else CorpusSettings()  # another kind is refused later
     known: set[str] = set()
     if index is not None and own.boilerplate == "drop":
         with Index.open(index, unfinished=True) as pages:
             known = pages.lines_left_out()
     if isinstance(corpus, str | Path):
-        return load_documents(Path(corpus), known_lines=known, **dataclasses.asdict(own))
+        return load_documents(Path(corpus), known_lines=known, labels=labels, **dataclasses.asdict(own))
     if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):
         raise TypeError(
             f"corpus is {corpus!r:.60} ({type(corpus).__name__}); expected a file or folder, or a list of documents or "
@@ -76,9 +83,9 @@ def documents_of(
             if isinstance(document, Document):
                 repeated.add(document.text)
 
-    if own.boilerplate == "keep":
-        return documents
-    return (cleaned_document(each, repeated) if isinstance(each, Document) else each for each in documents)
+    if own.boilerplate != "keep":
+        documents = (cleaned_document(each, repeated) if isinstance(each, Document) else each for each in documents)
+    return with_labels(documents, labels, settings)
 
 
 def with_labels(
@@ -86,24 +93,33 @@ def with_labels(
 ) -> Iterator[Document | Failure]:
     """The items with the labels that the function `labels` gives each document, or in order those that they have.
 
-    Where the settings or the function declare labels, a document without any gets that of nobody.
+    Where the settings or the function declare labels, a document without any gets that of nobody. Without either, a
+    document whose metadata seem to hold labels is a failure.
     """
-    if labels is not None and not callable(labels):
-        raise TypeError(f"labels is {labels!r:.80}; expected a function that returns the labels of a document.")
-    return _labelled(items, labels, isinstance(settings, Settings) and bool(settings.corpus.acl_column))
-
-
-def _labelled(
-    items: Iterable[Document | Failure], labels: LabelsOf | None, by_column: bool
-) -> Iterator[Document | Failure]:
-    declared = labels is not None or by_column
+    _require_function(labels)
+    is_declared = isinstance(settings, Settings) and bool(settings.corpus.acl_column)
     for item in items:
         if not isinstance(item, Document):
             yield item
             continue
-        own = item.labels if labels is None else labels(item)
-        ordered = labels_of(own) if own or declared else ()
-        yield item if ordered == item.labels else dataclasses.replace(item, labels=ordered)
+        document = labelled(item, labels, is_declared=is_declared)
+        name = "" if document.labels else _label_name(document)
+        yield Failure("load", item.id, _IN_METADATA.format(name)) if name else document
+
+
+_IN_METADATA = (
+    "The metadata have {!r}, which looks like the labels of who may read the document; kraq reads labels from "
+    "Document(labels=...) or from a function (labels=). Give them there, or give the field another name."
+)
+
+
+def _label_name(document: Document) -> str:
+    return next(filter(is_label_name, map(str, document.metadata)), "")
+
+
+def _require_function(labels: object) -> None:
+    if labels is not None and not callable(labels):
+        raise TypeError(f"labels is {labels!r:.80}; expected a function that returns the labels of a document.")
 
 
 def _document(item: Document | str | Failure) -> Document | Failure:
@@ -122,12 +138,13 @@ def as_before(
     So nothing that was made of them is made again. A document whose own name went with one that moved is called by its
     content too.
     """
-    stored: dict[str, str] = {}
+    stored: dict[str, list[Document]] = defaultdict(list)
     sources: dict[str, str] = {}
     here: set[str] = set()
+    taken: set[str] = set()
     if isinstance(corpus, str | Path) and index.count(Document):
         for document in index.all(Document):
-            stored[content_id(document.title, document.text)] = document.id
+            stored[content_id(document.title, document.text)].append(_brief(document))
             sources[document.id] = document.source
         here = {file.source for file in find_files(Path(corpus)) if isinstance(file, CorpusFile)}
 
@@ -138,12 +155,27 @@ def as_before(
         document = redacted_document(normalised_document(item), redact)
         id = document.id
         if sources and (id == document.source or id.startswith(f"{document.source}#")):  # not a name that it came with
-            before = stored.get(content_id(document.title, document.text), id)
+            same = stored.get(content_id(document.title, document.text), [])
+            before = _former_id(document, [each for each in same if each.id not in taken])
             if before != id and (sources[before] == document.source or sources[before] not in here):
                 id = before
             elif sources.get(id, document.source) != document.source:
                 id = f"{id}#{content_id('row', document.title, document.text)[:12]}"
+        taken.add(id)
         yield document if id == document.id else dataclasses.replace(document, id=id)
+
+
+def _former_id(document: Document, same: Sequence[Document]) -> str:
+    """The id of the document of the `same` content that this one was: of several, which different people may read, the
+    one with its id, or else with its labels. Its own id if there is none."""
+    if not same or any(each.id == document.id for each in same):
+        return document.id
+    return next((each.id for each in same if each.labels == document.labels), same[-1].id)
+
+
+def _brief(document: Document) -> Document:
+    """The document without its text, which need not be held."""
+    return Document(document.id, "", "", labels=document.labels)
 
 
 def unread(index: Index, known: Collection[str], failures: Iterable[Failure]) -> set[str]:

@@ -29,7 +29,7 @@ def build_vectors(
 
 async def _abuild_vectors(corpus: str | Path | Iterable[Document | str], out: Path, options: BuildOptions) -> None:
     settings, labels = options.get("settings"), options.get("labels")
-    items = list(opening.with_labels(opening.documents_of(corpus, settings), labels, settings))
+    items = list(opening.documents_of(corpus, settings, labels=labels))
     async with Builder.at(out, options, corpus) as builder:
         builder.begin(corpus, builder.as_before(items, corpus), replace=False)
         builder.load(builder.as_before(items, corpus))

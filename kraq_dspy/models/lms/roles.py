@@ -26,7 +26,7 @@ from kraq_dspy.models.lms.local_models import QUESTIONS, with_adapter
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.retry import Backoff
 from kraq_dspy.ports import Embedder
-from kraq_dspy.settings import QUESTIONS_BASE, ROLES, RoleSettings, Settings
+from kraq_dspy.settings import EMBEDDED, QUESTIONS_BASE, ROLES, RoleSettings, Settings
 
 logger = logging.getLogger(__name__)
 
@@ -275,3 +275,8 @@ def own_adapter() -> Iterator[None]:
     """Inside, KraqAdapter is used unless somebody configured another one."""
     with dspy.context(adapter=dspy.settings.adapter or ADAPTER):
         yield
+
+
+def rule_based_models(embedder: Embedder) -> LanguageModels:
+    """Models that are all the rule-based engine, whatever DSPy's settings say."""
+    return LanguageModels(models=make_lm(EMBEDDED, embedder=embedder), embedder=embedder)

@@ -7,8 +7,8 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock, announce
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
@@ -58,7 +58,7 @@ class GraphGlobalSearch(SavableModule):
         signature: SignatureLike = None,
     ) -> None:
         super().__init__()
-        require_counts(k=k, tokens=tokens)
+        require_options(GraphGlobalOptions, k=k, tokens=tokens)
         self.retrieve = as_retriever(retrieve)
         self.k = k
         self.tokens = tokens

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts
@@ -75,7 +75,7 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
     tokens: int = GraphContextOptions.tokens
 
     def __post_init__(self) -> None:
-        require_counts(k=self.k, n_entities=self.n_entities, tokens=self.tokens)
+        require_options(GraphContextOptions, k=self.k, n_entities=self.n_entities, level=self.level, tokens=self.tokens)
         self.reports = EntityReportRetriever(self.nearest, self.graph, n_entities=self.n_entities, level=self.level)
 
     def __call__(self, question: str) -> LocalContext:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import (
     CALL_ERRORS,
     FittingPredict,
@@ -96,7 +96,7 @@ class K2RAG(SavableModule):
         signature: SignatureLike = None,
     ) -> None:
         super().__init__()
-        require_counts("passages", k=k)
+        require_options(K2RAGOptions, k=k)
         self.knowledge = knowledge
         self.retrieve = as_retriever(retrieve)
         self.k = k

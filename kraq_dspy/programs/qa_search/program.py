@@ -5,7 +5,6 @@ found, and a record of what the program behind it failed at.
 """
 
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
@@ -16,11 +15,13 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import announce
+from kraq_dspy._internal.options import require_options
+from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
 from kraq_dspy._internal.step import prediction as prediction_of
 from kraq_dspy.errors import ConfigError, counted
+from kraq_dspy.language.declining import declines
 from kraq_dspy.ports import PreparedAnswers as PreparedAnswers
 from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
@@ -34,8 +35,6 @@ SCANS = ("narrow", "nearest", "full", "exhaustive")
 BY_EMBEDDING = ("narrow", "nearest")
 CHECKS = ("model", "rules", "none")
 NO_MATCH = -1
-UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
-
 
 BROKE_OFF, NOTHING_FOUND, NO_ANSWER, REJECTED = FAILURES = ("broke off", "nothing found", "no answer", "rejected")
 """A call failed; no passage was found; it had passages and gave no answer; it judged its own answer wrong."""
@@ -123,7 +122,7 @@ class QASearch(SavableModule):
         similarity: float = 0.0,
     ) -> None:
         super().__init__()
-        require_counts("questions", block=block)
+        require_options(QASearchOptions, block=block)
         for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
@@ -156,7 +155,7 @@ class QASearch(SavableModule):
         search.seconds = perf_counter() - started
         if entry is not None:
             timings = {"catalogue": search.seconds, "wall": search.seconds}
-            return dspy.Prediction(
+            return RagPrediction(
                 answer=entry.answer, hits=[], source="catalogue", entry=entry, search=search, timings=timings
             )
 
@@ -272,9 +271,8 @@ class QASearch(SavableModule):
 
 
 def is_answered(prediction: dspy.Prediction) -> bool:
-    """Whether it has an answer that is neither "I do not know" nor judged wrong by the program itself."""
-    answer = str(prediction.get("answer") or "").strip()
-    return bool(answer) and not UNKNOWN.match(answer) and prediction.get("valid") is not False
+    """Whether it has an answer that neither says that it does not know nor is judged wrong by the program itself."""
+    return not declines(str(prediction.get("answer") or "")) and prediction.get("valid") is not False
 
 
 def failure_of(prediction: Any) -> str:

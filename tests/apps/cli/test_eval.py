@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.apps.cli.tables import TABLES
-from kraq_dspy.eval.papers import papers_tables
+from kraq_dspy.papers.catalogue import papers_tables
 from tests.conftest import WarmShell
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"

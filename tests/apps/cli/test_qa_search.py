@@ -10,10 +10,10 @@ import pytest
 from kraq_dspy import build_index
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.tables.systems import program_of
-from kraq_dspy.eval.tables.table import System
 from kraq_dspy.extend import Catalogue
 from kraq_dspy.optimize import make_target
+from kraq_dspy.papers.tables.systems import program_of
+from kraq_dspy.papers.tables.table import System
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
 from tests.whole_program import app

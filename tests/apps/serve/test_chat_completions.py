@@ -10,13 +10,14 @@ from dspy.utils import DummyLM
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.app import make_app
-from kraq_dspy.apps.serve.chat_tasks import LIBRECHAT_TITLE, reply_to_task
+from kraq_dspy.apps.serve.chat_tasks import reply_to_task
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from tests.apps.serve.conftest import open_all
 
 if TYPE_CHECKING:
     import openai
 
+LIBRECHAT_TITLE = "Provide a concise, 5-word-or-less title for the conversation"
 FOLLOW_UP = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "Who wrote Don Juan?"},
@@ -169,9 +170,52 @@ def test_a_question_that_only_looks_like_one_about_a_conversation_asks_the_docum
     assert completion.model_extra["kraq"]["question"] == question  # type: ignore[index]
 
 
+ASKED = {"role": "user", "content": "Who wrote Don Juan?"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stream": None},
+        dict.fromkeys(
+            ("stream", "stream_options", "n", "stop", "max_tokens", "max_completion_tokens", "temperature", "tools",
+             "tool_choice", "response_format", "user", "answer_anyway", "seed", "logprobs"), None
+        ),
+        {"n": 1, "stop": ["\n"], "max_completion_tokens": 50, "response_format": {"type": "text"}},
+        {"stream_options": {"include_usage": None}},
+        {"messages": [ASKED, {"role": "system", "content": "Answer briefly."}]},
+        {"messages": [{"role": "developer", "content": "Answer briefly."}, ASKED]},
+        {"messages": [ASKED, {"role": "assistant", "content": "It was"}]},
+        {"messages": [{"role": "user", "content": [{"type": "input_text", "text": "Who wrote Don Juan?"}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}},
+                                                   {"type": "text", "text": "Who wrote Don Juan?"}]}]},
+        {"messages": [ASKED, {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function"}]},
+                      {"role": "tool", "tool_call_id": "1", "content": "nothing"}]},
+        {"messages": [{"role": "system", "content": None}, {**ASKED, "name": None}]},
+    ],
+)  # fmt: skip
+def test_whatever_openai_allows_in_a_request_is_answered(client: TestClient, change: dict[str, Any]) -> None:
+    response = client.post("/v1/chat/completions", json={"model": "poets/traditional", "messages": [ASKED], **change})
+    assert response.status_code == 200, response.text
+    assert response.json()["kraq"]["question"] == "Who wrote Don Juan?"
+    assert "Byron" in response.json()["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("kind", ["json_object", "json_schema"])
+def test_json_is_given_for_a_web_chats_task_and_refused_for_an_answer(client: TestClient, kind: str) -> None:
+    body: dict[str, Any] = {"model": "poets", "messages": [ASKED], "response_format": {"type": kind}}
+    refused = client.post("/v1/chat/completions", json=body)
+    assert refused.status_code == 422
+    assert f"response_format is '{kind}', but an answer is text" in refused.json()["error"]["message"]
+
+    body["messages"] = [{"role": "system", "content": "Name the chat. Reply with the title alone."}, ASKED]
+    named = client.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+    assert json.loads(named) == {"title": "Who wrote Don Juan?"}
+
+
 def test_a_long_first_question_is_cut_between_words_for_a_title() -> None:
     question = "Which of the poets of the second generation wrote most of his letters from Ravenna?"
-    title = reply_to_task(f"{LIBRECHAT_TITLE}.\nConversation:\nUser: {question}\nAI: Byron.")
+    title = reply_to_task([("user", f"{LIBRECHAT_TITLE}.\nConversation:\nUser: {question}\nAI: Byron.")])
     assert title == "Which of the poets of the second generation wrote most of…"
 
 

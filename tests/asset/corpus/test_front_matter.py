@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.corpus.formats.plain import split_front_matter
+from kraq_dspy.asset.corpus.formats.front_matter import split_front_matter
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.records import Document
 

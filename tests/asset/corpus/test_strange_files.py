@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kraq_dspy.asset.corpus.formats.front_matter import split_front_matter
 from kraq_dspy.asset.corpus.formats.html import Page
 from kraq_dspy.asset.corpus.formats.html_parts import parts_of
-from kraq_dspy.asset.corpus.formats.plain import split_front_matter
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.settings import CorpusSettings
 from tests.asset.corpus.corpora import load_all, only_document, only_failure, write, write_pdf, write_rows

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kraq_dspy.errors import EvaluationError, ModelError
 from kraq_dspy.eval.metrics.generation import DEFAULT_MODEL, BertScorer
+from kraq_dspy.models.embedders.model_folder import packaged_folder
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,24 @@ def test_the_same_text_scores_one_and_a_paraphrase_more_than_another_question(sc
 
 
 def test_the_model_and_its_layer_are_part_of_the_result_without_a_path(scorer: BertScorer) -> None:
-    assert (scorer.name, scorer.layer) == ("all-MiniLM-L6-v2", 6)
+    assert (scorer.name, scorer.layer) == ("all-MiniLM-L6-v2 int8", 6)
+
+
+def test_the_packaged_model_scores_as_bert_score_does_with_its_weights_unrounded(scorer: BertScorer) -> None:
+    references = ["Who wrote the play Hamlet?", "How deep is the Atlantic?", "Where did Ada Lovelace live? " * 60]
+    pairs = [
+        (reference, candidate) for reference in references for candidate in [*references, "Hamlet's author, then?"]
+    ]
+    of_pairs = [list(texts) for texts in zip(*pairs, strict=True)]
+
+    in_torch = BertScorer(packaged_folder(), 6).score(*of_pairs)
+
+    assert in_torch.min() < 0.3
+    np.testing.assert_allclose(scorer.score(*of_pairs), in_torch, atol=0.015)
+
+
+def test_a_text_of_marks_alone_scores_zero(scorer: BertScorer) -> None:
+    assert scorer.score(["Who?"], ["\u200b"]).tolist() == [0.0]  # the tokenizer drops it
 
 
 def test_loading_the_model_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,10 @@
 """Tests the scores of triples against values worked out by hand."""
 
+from itertools import permutations
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.optimize.step_metrics import best_pairs, link_f1, triple_f1
@@ -42,3 +46,9 @@ def test_gold_that_says_nothing_is_refused(gold: list[tuple[str, str, str]]) -> 
 def test_pairs_are_those_that_give_the_most_together() -> None:
     assert best_pairs([[1.0, 0.5], [1.0, 0.0]]) == 1.5  # the first row leaves its best partner to the second
     assert best_pairs([[], []]) == best_pairs([]) == 0.0
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.4, 0.5, 0.9, 1.0]), min_size=4, max_size=4), max_size=4))
+def test_no_other_pairs_give_more(credit: list[list[float]]) -> None:
+    tried = [sum(row[column] for row, column in zip(credit, order, strict=False)) for order in permutations(range(4))]
+    assert best_pairs(credit) == pytest.approx(max(tried))

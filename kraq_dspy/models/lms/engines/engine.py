@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from dspy.lm15 import RETRYABLE_ERRORS, LM15Error, Message, Request, Response, TextPart, response_to_events
+from dspy.lm15 import RETRYABLE_ERRORS, LM15Error, Message, Request, Response, TextDelta, TextPart, response_to_events
 
 from kraq_dspy._internal.both_ways import each, is_blocking, parts_of, result_of, run
 from kraq_dspy._internal.concurrency import SharedByCopies
@@ -42,6 +42,8 @@ _NO_SYSTEM_ROLE = re.compile(
     re.IGNORECASE,
 )
 """What servers pass on of templates, as Gemma's and the first Mistral's, that take no system message."""
+FIELD_MARK, JSON_KEY = re.compile(r"(\[\[ ## \w{1,100} ## \]\])"), re.compile(r"(\"\w{1,100}\":)")
+"""What stands before the value of a field in a reply: in DSPy's chat format, and in JSON."""
 SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
 
 
@@ -165,7 +167,8 @@ class _JournallingEngine(SharedByCopies):
         entry = self.ledger.open(request)
         if entry.answer is not None or not hasattr(self.inner, "stream"):
             for event in response_to_events(await self._complete(entry, request)):
-                yield event
+                for part in _by_field(event):
+                    yield part
             return
 
         with self.ledger.paying(entry, request) as call:
@@ -238,6 +241,22 @@ class _JournallingEngine(SharedByCopies):
                 call.cancel()
                 await asyncio.gather(call, return_exceptions=True)
             self.ledger.meter.count_retry()
+
+
+def _by_field(event: Any) -> Iterator[Any]:
+    """The event of a whole reply in pieces that end where a field begins or ends.
+
+    A listener of DSPy's takes a piece that holds a field from its beginning to its end for an answer of the cache, and
+    is silent: of a reply that comes at once, it would never hear the field that it listens to.
+    """
+    text = event.delta.text if event.type == "delta" and isinstance(event.delta, TextDelta) else ""
+    marks = JSON_KEY if text.lstrip().startswith("{") else FIELD_MARK
+    pieces = [piece for piece in marks.split(text) if piece]
+    if len(pieces) < 2:
+        yield event
+        return
+    for piece in pieces:
+        yield dataclasses.replace(event, delta=dataclasses.replace(event.delta, text=piece))
 
 
 class Engine(_JournallingEngine):

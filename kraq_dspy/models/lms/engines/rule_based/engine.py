@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,7 @@ from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.models.lms.engines.rule_based import extract, judge, pairs, rewrite, summarize
 from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
 from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_many, over_two
+from kraq_dspy.models.lms.engines.rule_based.fitting import fitted
 from kraq_dspy.models.lms.engines.rule_based.otherwise import in_other_words
 from kraq_dspy.ports import Embedder
 
@@ -40,12 +41,14 @@ OTHER = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`inputs` by name, lists as lists where the prompt shows them as such; `outputs` are one-word kinds by name."""
+    """`inputs` by name, lists as lists where the prompt shows them as such; `outputs` are one-word kinds by name,
+    `annotations` the whole types."""
 
     inputs: Mapping[str, Any]
     outputs: Mapping[str, str]
     choices: Mapping[str, tuple[str, ...]]
     as_json: bool
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
         value = self.inputs.get(name, "")
@@ -74,12 +77,13 @@ def read_task(request: Request) -> Task:
 
     listing = system[start : system.find("\nAll interactions will be structured", start)]
     outputs = {}
-    for name, annotation in OUTPUT.findall(listing):
+    annotations = dict(OUTPUT.findall(listing))
+    for name, annotation in annotations.items():
         kind = re.match(r"\w*", annotation)
         outputs[name] = kind[0].lower() if kind else "str"
 
     as_json = "Outputs will be a JSON object" in system
-    return Task(_inputs_of(request), outputs, _choices_of(outputs, system), as_json)
+    return Task(_inputs_of(request), outputs, _choices_of(outputs, system), as_json, annotations)
 
 
 def _inputs_of(request: Request) -> dict[str, Any]:
@@ -171,6 +175,10 @@ class EmbeddedEngine(SharedByCopies):
         values = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
         if step and len(fields) == 1:
             values = {fields[0]: values}
+        values = {
+            name: fitted(name, task.annotations.get(name, "str"), task.choices.get(name, ()), value)
+            for name, value in values.items()
+        }
         if "reasoning" in task.outputs:
             everything = sentences("\n".join(task.evidence()))
             values["reasoning"] = " ".join(summarize.central(everything, 2)) or "The inputs say so."
@@ -179,8 +187,13 @@ class EmbeddedEngine(SharedByCopies):
     def _guess(self, task: Task, name: str) -> Any:
         """Make up a value for a field of an unknown signature. A truth value or a choice is the
         higher, the more words of the answer (or the last input) the other inputs have. A list
-        gets names, and a text the answer to a question, or the gist."""
+        gets names, and a text the answer to a question, or the gist; what else there is gets the
+        text, for `fitted` to read."""
         kind, choices = task.outputs[name], task.choices.get(name, ())
+        is_asked = "question" in task.inputs and len(task.inputs) > 1
+        if is_asked and kind in ("int", "float", "union", "optional"):
+            return self._guessed_text(task)
+
         share = _supported_share(task)
         if kind == "bool":
             return share >= 0.5
@@ -193,10 +206,11 @@ class EmbeddedEngine(SharedByCopies):
         if kind == "list":
             every_sentence = sentences(_everything(task))
             return list(dict.fromkeys(entry for part in every_sentence for entry in names_in(part)))
-        if kind == "str" and not choices:
+        if is_asked or kind == "str":
             return self._guessed_text(task)
         raise ModelError(
-            f"The embedded model has no way to make the field {name!r} ({kind}). Name a real model for this role."
+            f"The embedded model has no way to make the field {name!r} ({kind}) without a question to answer. Name a "
+            "real model for this role."
         )
 
     def _guessed_text(self, task: Task) -> str:

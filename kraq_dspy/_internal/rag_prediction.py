@@ -1,0 +1,76 @@
+"""Defines the prediction of a program: DSPy's own, which its tools can vote on, write as JSON and show."""
+
+import dataclasses
+from collections.abc import Mapping, Set
+from typing import Any
+
+import dspy
+from pydantic import BaseModel
+
+from kraq_dspy._internal.display import as_html
+
+ANSWER = "answer"
+
+
+class RagPrediction(dspy.Prediction):
+    """A `dspy.Prediction` whose `answer` comes last, since DSPy's `majority` votes on the last field.
+
+    >>> prediction = RagPrediction(answer="Oslo", notes=("found at once",))
+    >>> list(prediction.keys()), prediction.toDict()
+    (['notes', 'answer'], {'answer': 'Oslo', 'notes': ['found at once']})
+    """
+
+    @classmethod
+    def of(cls, prediction: dspy.Prediction) -> "RagPrediction":
+        """The same fields, completions and usage; the prediction itself if it is one already."""
+        if isinstance(prediction, cls):
+            return prediction
+        copied = cls(**dict(prediction.items()))
+        copied._completions = prediction._completions
+        copied._lm_usage = prediction._lm_usage
+        return copied
+
+    def keys(self, include_dspy: bool = False) -> list[str]:
+        names = list(super().keys(include_dspy))
+        if ANSWER in names:
+            names.remove(ANSWER)
+            names.append(ANSWER)
+        return names
+
+    def values(self, include_dspy: bool = False) -> list[Any]:
+        return [self._store[name] for name in self.keys(include_dspy)]
+
+    def items(self, include_dspy: bool = False) -> list[tuple[str, Any]]:
+        return [(name, self._store[name]) for name in self.keys(include_dspy)]
+
+    def toDict(self) -> dict[str, Any]:  # noqa: N802 (DSPy's name)
+        """The fields as JSON has them: records as dictionaries, tuples and sets as lists."""
+        return {name: as_json(value) for name, value in self._store.items()}
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+def as_json(value: Any) -> Any:
+    """The value in the types of JSON; what has none is its text.
+
+    >>> as_json({"seas": {"North Sea"}, "depth": (1, 2.5)})
+    {'seas': ['North Sea'], 'depth': [1, 2.5]}
+    """
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if hasattr(value, "toDict"):
+        return value.toDict()
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: as_json(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): as_json(each) for name, each in value.items()}
+    if isinstance(value, Set):
+        return [as_json(each) for each in sorted(value, key=str)]
+    if isinstance(value, list | tuple):
+        return [as_json(each) for each in value]
+    if hasattr(value, "tolist"):  # an array, or a number of numpy's
+        return value.tolist()
+    return str(value)

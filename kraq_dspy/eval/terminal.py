@@ -1,0 +1,179 @@
+"""Shows a run as tables in the terminal, and what the terminal shows as an HTML page."""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, setup_lines
+from kraq_dspy.eval.summary import RunSummary, TableSummary
+
+FAILED = 5
+"""Questions with the lowest scores that are shown, for each data set."""
+NARROW = 100
+"""Columns of a terminal below which metrics are rows."""
+PAGE_WIDTH = 160  # characters
+
+
+def write_page(show: Callable[[Console], None], file: Path) -> Path:
+    """Write what `show` prints, as one HTML page."""
+    # Rich escapes every text, and its page has no script and loads nothing.
+    console = Console(file=io.StringIO(), record=True, width=PAGE_WIDTH, highlight=False)
+    show(console)
+    with replaced(file) as draft:
+        draft.write_text(console.export_html(), "utf-8")
+    return file
+
+
+def print_summary(
+    summary: TableSummary, console: Console, *, in_front: Sequence[Grid] = (), failed: int = FAILED
+) -> None:
+    """Print the runs of a table, behind the grids `in_front`. Text of documents and models is never read as markup."""
+    console.print(Text(_plain(summary.title), style="bold"))
+    _print_lines(setup_lines(summary), console)
+    for grid in in_front:
+        print_grid(grid, console)
+    for run in summary.runs:
+        console.print(Text(f"\n{_plain(run.header.dataset)}", style="bold cyan"))
+        _print_lines(facts(run), console)
+        print_run(run, console, failed=failed)
+
+
+def print_run(run: RunSummary, console: Console, *, brief: bool = False, failed: int = FAILED) -> None:
+    """The figures of one data set, and the questions that failed; `brief` leaves out what they took."""
+    for grid in grids(run, brief=brief):
+        print_grid(grid, console)
+    worst = failed_questions(run, failed)
+    if worst is None:
+        return
+
+    console.print(Text(worst.title, style="bold"))
+    for row in worst.rows:
+        cells = dict(zip(worst.headings, row, strict=True))
+        console.print(Text(f"  {row[1]} {row[0]}: {_shortened(cells['question'], 2 * console.width)}"))
+        for name in ("gold", "answer", "evidence"):
+            if cells[name]:
+                line = Text(f"{name}: {_shortened(cells[name], 2 * console.width)}", style="dim")
+                console.print(Padding(line, (0, 0, 0, 6), expand=False))
+    console.print(Text(worst.note, style="dim"))
+
+
+def _print_lines(lines: Mapping[str, str], console: Console) -> None:
+    for name, text in lines.items():
+        console.print(Text(f"  {name}: ", style="dim") + Text(_plain(text)))
+
+
+def print_grid(grid: Grid, console: Console) -> None:
+    """The grid as tables that are no wider than the console.
+
+    In a narrow console, or if their columns do not fit, the metrics of systems are rows. What is still too wide is
+    parted by columns, so that no word is broken unless it is wider than the console itself.
+    """
+    if _can_be_turned(grid) and _reads_better_turned(grid, console.width):
+        grid = turned(grid)
+    parts = _parts_that_fit(grid, console.width)
+    for place, (columns, widths) in enumerate(parts):
+        table = Table(title=grid.title if place == 0 and grid.title else None, title_justify="left", title_style="bold")
+        for column, width in zip(columns, widths, strict=True):
+            heading = grid.headings[column]
+            is_words = column == 0 or heading in WORDS or heading in ABOUT
+            table.add_column(
+                Text(_plain(heading)), justify="left" if is_words else "right", overflow="fold", width=width
+            )
+
+        for number, row in enumerate(grid.rows):
+            cells = []
+            for column in columns:
+                style = "bold" if (number, column) in grid.strong else ""
+                cells.append(Text(_plain(row[column]), style=style))
+            table.add_row(*cells)
+        console.print(table)
+
+    if grid.note:
+        console.print(Text(grid.note, style="dim"))
+
+
+def turned(grid: Grid) -> Grid:
+    """The grid with its columns as rows.
+
+    >>> turned(Grid("Scores", ("system", "recall@5", "n"), (("dense", "0.500", "20"),))).rows
+    (('recall@5', '0.500'), ('n', '20'))
+    """
+    headings = ("", *(row[0] for row in grid.rows))
+    rows = tuple(
+        (heading, *(row[column] for row in grid.rows)) for column, heading in enumerate(grid.headings) if column
+    )
+    strong = frozenset((column - 1, row + 1) for row, column in grid.strong if column)
+    return Grid(grid.title, headings, rows, strong, grid.note)
+
+
+LONGEST_FIGURE = 60  # characters; a longer cell is running text
+
+
+def _can_be_turned(grid: Grid) -> bool:
+    """Whether the grid has figures of systems."""
+    longest = max((len(cell) for row in grid.rows for cell in row[1:]), default=0)
+    return grid.headings[:1] == ("system",) and "reason" not in grid.headings and longest <= LONGEST_FIGURE
+
+
+BORDER = 3  # what a column takes besides its text: two spaces and a line
+
+
+def _reads_better_turned(grid: Grid, available: int) -> bool:
+    return available < NARROW or _full_width(turned(grid)) <= available < _full_width(grid)
+
+
+def _full_width(grid: Grid) -> int:
+    """How wide the table is if no cell is wrapped."""
+    columns = zip(grid.headings, *grid.rows, strict=True)
+    return sum(max(map(cell_len, texts)) + BORDER for texts in columns) + 1
+
+
+def _parts_that_fit(grid: Grid, available: int) -> list[tuple[list[int], list[int]]]:
+    """Tell which columns stand together in a table, the first in each, and how wide they are."""
+    least: list[int] = []  # the width of the longest word of each column
+    full: list[int] = []  # the width of its longest text
+    for column, heading in enumerate(grid.headings):
+        texts = [_plain(heading), *(_plain(row[column]) for row in grid.rows)]
+        longest_word = max(map(cell_len, " ".join(texts).split()), default=1)
+        least.append(min(longest_word, available // 2))
+        full.append(max(least[-1], *map(cell_len, texts)))
+
+    parts: list[list[int]] = [[0]]
+    for column in range(1, len(grid.headings)):
+        part = parts[-1]
+        width = sum(least[each] + BORDER for each in (*part, column)) + 1
+        if len(part) > 1 and width > available:
+            part = [0]
+            parts.append(part)
+        part.append(column)
+
+    return [(columns, _widths(columns, least, full, available)) for columns in parts]
+
+
+def _widths(columns: Sequence[int], least: Sequence[int], full: Sequence[int], available: int) -> list[int]:
+    """Full widths, less what is too much: taken from the column that has most to give."""
+    widths = [full[column] for column in columns]
+    room = [full[column] - least[column] for column in columns]
+    too_much = sum(widths) + BORDER * len(columns) + 1 - available
+    while too_much > 0 and max(room) > 0:
+        widest = max(range(len(columns)), key=lambda place: (room[place] > 0, widths[place]))
+        widths[widest] -= 1
+        room[widest] -= 1
+        too_much -= 1
+    return widths
+
+
+def _shortened(text: str, most: int) -> str:
+    plain = " ".join(_plain(text).split())
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def _plain(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -1,0 +1,97 @@
+"""Collects the passages that answer the questions of a test set, and drops questions that they make unfit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kraq_dspy.exam.checking import CheckGold
+from kraq_dspy.exam.gold_finder import GoldFinder, Pool, says_it_of_another
+from kraq_dspy.exam.kinds import KINDS
+from kraq_dspy.exam.material import AskedQuestion
+from kraq_dspy.exam.steps import TestsetSteps
+from kraq_dspy.records import Chunk, GoldPassage, content_id
+from kraq_dspy.steps.direct import Item
+
+GOLD = "gold"
+MOST_GOLD = 6
+"""Passages of one question that a reader is asked about, the most frequently found first."""
+
+
+class GoldCollector:
+    """Finds the gold passages of questions, and says of which questions they can be the whole gold."""
+
+    def __init__(self, steps: TestsetSteps, finder: GoldFinder) -> None:
+        self.steps = steps
+        self.finder = finder
+
+    def has_one_answer(self, question: AskedQuestion, pool: Pool) -> bool:
+        """Whether no passage says of something else what a question for one fact asks."""
+        if not KINDS[question.material.kind].has_one_answer(question):
+            return True
+
+        source = question.material.chunks[0]
+        if says_it_of_another(question.question, question.answers, source, pool):
+            self.steps.rejected["has other answers"] += 1
+            return False
+        return True
+
+    def is_enough(self, question: AskedQuestion, passages: Sequence[GoldPassage]) -> bool:
+        """Whether a question has as many gold passages as its kind needs."""
+        lacking = KINDS[question.material.kind].lacks_gold(passages)
+        if lacking:
+            self.steps.rejected[lacking] += 1
+        return not lacking
+
+    async def passages_of(
+        self, questions: Sequence[AskedQuestion], pools: Mapping[str, Pool]
+    ) -> dict[str, list[GoldPassage]]:
+        """Return the gold of each question of a kind, by its id: its sources that say an answer, their
+        near-duplicates, and what of its pool a reader says answers it."""
+        gold = {question.id: self._sources_and_twins(question) for question in questions}
+
+        items: list[Item] = []
+        pooled: dict[str, tuple[str, Chunk]] = {}
+        for question in questions:
+            for chunk, answer in _that_may_answer(question, pools[question.id], gold[question.id]):
+                id = content_id(question.id, chunk.id)
+                pooled[id] = question.id, chunk
+                inputs = {"question": question.question, "answer": answer, "passage": chunk.passage}
+                items.append(Item(id, inputs))
+        stage = f"{GOLD} {questions[0].material.kind}" if questions else GOLD
+        verdicts = await self.steps.outcomes(stage, "judge", CheckGold(), items)
+
+        for id, (question_id, chunk) in pooled.items():
+            if id in verdicts and verdicts[id].answered:
+                found_by = pools[question_id].found_by(chunk.id)
+                gold[question_id][chunk.id] = _gold_passage(chunk, found_by)
+        return {id: list(passages.values()) for id, passages in gold.items()}
+
+    def _sources_and_twins(self, question: AskedQuestion) -> dict[str, GoldPassage]:
+        """Return what is gold without being read again, by the id of its chunk."""
+        kind = KINDS[question.material.kind]
+        sources = [chunk for chunk in question.material.chunks if kind.is_source(question, chunk)]
+        passages = {chunk.id: _gold_passage(chunk, ("source",)) for chunk in sources}
+        for source in sources:
+            for twin in self.finder.twins(source):
+                passages.setdefault(twin.id, _gold_passage(twin, ("twin",)))
+        return passages
+
+
+def _that_may_answer(question: AskedQuestion, pool: Pool, gold: Mapping[str, GoldPassage]) -> list[tuple[Chunk, str]]:
+    """Pooled passages that have an answer, with that answer; those that most retrievers found first."""
+    kind = KINDS[question.material.kind]
+    if not kind.is_pooled:
+        return []
+
+    others = [chunk for chunk in pool.chunks.values() if chunk.id not in gold]
+    others.sort(key=lambda chunk: -len(pool.found_by(chunk.id)))
+
+    with_answer = []
+    for chunk in others:
+        answer = kind.answer_in(question, chunk)
+        if answer:
+            with_answer.append((chunk, answer))
+    return with_answer[:MOST_GOLD]
+
+
+def _gold_passage(chunk: Chunk, found_by: Iterable[str]) -> GoldPassage:
+    text_id = content_id("text", chunk.text)[:16]
+    return GoldPassage(chunk.id, chunk.document_id, chunk.start, chunk.end, text_id, tuple(found_by))

@@ -1,0 +1,15 @@
+"""Holds what all kinds of questions share while one set is made: its steps, its corpus, its seed."""
+
+from dataclasses import dataclass
+
+from kraq_dspy.exam.corpus import Corpus
+from kraq_dspy.exam.steps import TestsetSteps
+
+
+@dataclass(frozen=True, slots=True)
+class ExamRun:
+    """One run of `make_testset`, as a kind sees it."""
+
+    steps: TestsetSteps
+    corpus: Corpus
+    seed: int

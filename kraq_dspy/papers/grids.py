@@ -1,0 +1,19 @@
+"""Puts the figures of a summary into the rows and columns of the papers' tables."""
+
+from kraq_dspy.eval.grids import Grid
+from kraq_dspy.eval.summary import TableSummary
+from kraq_dspy.papers.listing import figures_of
+
+
+def paper_grids(summary: TableSummary) -> list[Grid]:
+    """The tables of the papers that the runs have figures of, with the papers' rows and columns: ours (theirs)."""
+    notes = dict.fromkeys(note for run in summary.runs for note in run.header.extra.get("notes", ()))
+    return [
+        Grid(
+            f"{figures.table.paper}, {figures.table.number}: {figures.table.shows}",
+            ("", *(column.label for column in figures.table.columns)),
+            tuple(figures.cells()),
+            note=" ".join((f"{figures.table.id}, ours (theirs), on {', '.join(figures.datasets)}.", *notes)),
+        )
+        for figures in figures_of(summary)
+    ]

@@ -1,0 +1,107 @@
+"""Makes the rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.metrics.generation import BertScorer
+from kraq_dspy.eval.metrics.questions import pair_questions
+from kraq_dspy.eval.rows import ResultRow, RowWriter
+from kraq_dspy.papers.tables import systems
+from kraq_dspy.papers.tables.data import PreparedIndex
+from kraq_dspy.papers.tables.run import Run
+from kraq_dspy.papers.tables.table import System
+from kraq_dspy.settings import EMBEDDED
+
+RELEVANCE = "relevance"
+_BLOCK = 256  # pairs scored before their rows are written
+
+
+def measure(run: Run, folder: Path) -> None:
+    """Question sets against the data set's questions: each is asked for in an index of its own settings.
+
+    A generator's share of templates (it wrote nothing) is told.
+    """
+    chosen, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    sets: dict[str, list[str]] = {}
+    templates: dict[str, int] = {}
+    first: PreparedIndex | None = None
+    for system, settings in chosen:
+        if system.options.get("needs_state") and "state" not in system.options:
+            notes.append(f"{system.name} is left out: give what tuned it, --program-state '{system.name}=FILE'.")
+            continue
+        asks_random = systems.asks_random(system)
+        index = run.index(settings, random_questions=asks_random, program_states=_states(system))
+        first = first or index
+        with Index.open(index.path) as opened:
+            records = opened.questions(source=system.use, duplicates=True)
+        sets[system.name] = [question.text for question in records]
+        templates[system.name] = sum(question.model == EMBEDDED for question in records)
+    if first is None:
+        raise ConfigError(f"No system of the table {run.table.name!r} can be run. {' '.join(notes)}")
+
+    scorer = run.options.bertscore()
+    counts = {name: len(texts) for name, texts in sets.items()}
+    extra = {"questions": counts, "templates": templates, "notes": notes}
+    writer = run.writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
+    for name, texts in sets.items():
+        _score_set(run, name, texts, scorer, writer)
+
+
+def _score_set(run: Run, name: str, texts: Sequence[str], scorer: BertScorer, writer: RowWriter) -> None:
+    """Write a row for each question of the data set, with the question of the set nearest to it."""
+    thresholds = {metric: threshold_of(metric) for metric in run.table.metrics}
+    examples = run.questions.examples
+    todo = [example for example in examples if (name, example.id) not in writer.done]
+    run.progress.start(name, len(examples))
+    run.progress.advance(name, len(examples) - len(todo))
+
+    pairs = []
+    if todo:
+        pairs = pair_questions([example.question for example in todo], texts, run.embedder)
+    for start in range(0, len(todo), _BLOCK):
+        block = pairs[start : start + _BLOCK]
+        references = [pair.reference for pair in block]
+        scores = scorer.score(references, [pair.generated for pair in block]).tolist()
+        for example, pair, f1 in zip(todo[start : start + _BLOCK], block, scores, strict=True):
+            metrics = _metrics_of(f1, thresholds)
+            about = {
+                "question": example.question,
+                "f1": f1,
+                "cosine": pair.cosine,
+                "type": example.type,
+            }
+            row = ResultRow(example.id, name, answer=pair.generated, metrics=metrics, extra=about)
+            writer.write(row)
+            run.progress.advance(name)
+    run.progress.finish(name)
+
+
+def _metrics_of(f1: float, thresholds: Mapping[str, float | None]) -> dict[str, float]:
+    """The score itself for a metric without a threshold, else whether it reaches that."""
+    metrics = {}
+    for metric, threshold in thresholds.items():
+        metrics[metric] = f1 if threshold is None else float(f1 >= threshold)
+    return metrics
+
+
+def _states(system: System) -> list[Path]:
+    """Raises ConfigError for an option that a source of questions does not have."""
+    if unknown := set(system.options) - {"roles", "settings", "state", "needs_state"}:
+        raise ConfigError(
+            f"{system.name!r}: unknown option {min(unknown)!r}; a source of questions takes roles, settings and state."
+        )
+    return [Path(system.options["state"])] if "state" in system.options else []
+
+
+def threshold_of(metric: str) -> float | None:
+    """Read the threshold of "relevance@0.70"; None for "relevance". Raises ConfigError for another
+    metric."""
+    name, _, tau = metric.partition("@")
+    try:
+        if name == RELEVANCE:
+            return float(tau) if tau else None
+    except ValueError:
+        pass
+    raise ConfigError(f"There is no metric {metric!r} of questions; there are: relevance, relevance@0.70 and the like.")

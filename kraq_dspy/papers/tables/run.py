@@ -1,0 +1,191 @@
+"""Holds what the rows of a table on one data set are made with: settings, models, index, and the file they go to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.manifest import new_manifest, to_fields
+from kraq_dspy.eval.about import about_choice, about_retriever
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.datasets.dataset import checksum_of
+from kraq_dspy.eval.judges import JUDGED
+from kraq_dspy.eval.metrics.generation import BertScorer
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, write_rows
+from kraq_dspy.eval.scoring import RowScorer
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.papers.tables import systems
+from kraq_dspy.papers.tables.data import ExampleSet, PreparedIndex, prepare_index
+from kraq_dspy.papers.tables.table import EvalTable, System
+from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.settings import ROLES, Settings
+from kraq_dspy.workspace.choosing import default_of
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """`data` is a folder of data sets or one itself; `out` gets a folder for each data set; indexes are shared by all
+    tables that name the same `indexes`. `samples` are numbers of questions by data set, which `limit` bounds. `models`
+    makes those that answer and judge, by default from the settings."""
+
+    data: Path
+    out: Path
+    indexes: Path
+    limit: int | None = None
+    samples: Mapping[str, int | None] = field(default_factory=dict)
+    tokens: int | None = None
+    seed: int = 0
+    ablations: bool = True
+    retry_failed: bool = False
+    bertscore: Callable[[], BertScorer] = BertScorer
+    models: Callable[[Settings, Embedder], LanguageModels] | None = None
+
+    def limit_of(self, dataset: str) -> int | None:
+        return min((each for each in (self.limit, self.samples.get(dataset)) if each is not None), default=None)
+
+
+@dataclass
+class Run:
+    """A table on one data set."""
+
+    table: EvalTable
+    questions: ExampleSet
+    settings: Settings
+    embedder: Embedder
+    options: RunOptions
+    progress: Progress
+    notes: Sequence[str] = ()
+
+    @property
+    def concurrency(self) -> int:
+        return self.table.concurrency or self.settings.run.concurrency
+
+    def models(self, settings: Settings) -> LanguageModels:
+        make = self.options.models
+        return make(settings, self.embedder) if make else LanguageModels(settings, embedder=self.embedder)
+
+    def scorer(self, models: LanguageModels) -> RowScorer:
+        judge_lm = None if JUDGED.keys().isdisjoint(self.table.metrics) else models["judge"]
+        scorer = RowScorer(self.table.metrics, self.embedder, judge_lm)
+        if self.table.as_paper:
+            for judge in scorer.judges.values():
+                self.table.as_paper.give_prompts(judge)
+        return scorer
+
+    def index(
+        self, settings: Settings, *, random_questions: bool = False, program_states: Sequence[Path] = ()
+    ) -> PreparedIndex:
+        return prepare_index(
+            self.questions.dataset,
+            self.options.indexes,
+            settings,
+            self.embedder,
+            random_questions=random_questions,
+            program_states=program_states,
+            setup=self.table.as_paper,
+            progress=self.progress,
+        )
+
+    def writer(
+        self, folder: Path, index: PreparedIndex | None, extra: Mapping[str, Any], *, bertscore: str = ""
+    ) -> RowWriter:
+        """The run's rows, those of an earlier run of the same command included, or of one with a smaller limit."""
+        default_retriever = ""
+        manifest = new_manifest(self.settings, self.embedder.name, self.embedder.dimension)
+        if index is not None:
+            with Index.open(index.path) as opened:
+                manifest = opened.manifest
+                default_retriever = self.settings.ask.retriever or default_of(opened)
+
+        dataset = self.questions.dataset
+        models = self._models(manifest.models.get("extractor", ""), bertscore)
+        states, setup = systems.state_digests(self.table), self.table.as_paper
+        header = RunHeader(
+            name=self.table.name,
+            dataset=dataset.name,
+            # As the manifest writes them: without passwords in addresses.
+            settings=to_fields(replace(manifest, settings=self.settings))["settings"],
+            seeds={"seed": self.options.seed},
+            models=models,
+            index_fingerprint=index.fingerprint if index else "",
+            extra={
+                "table": self._described(default_retriever),
+                "asked": len(self.questions.examples),
+                "not_asked": self.questions.left_out,
+                "data": checksum_of(dataset.examples, dataset.documents),
+                "documents": len(dataset.documents),
+                "sample_tokens": self.options.tokens,
+                "in_flight": self.concurrency,
+                **({"states": states} if states else {}),
+                **(
+                    {"paper": setup.described({**models, "default": self.settings.role("default").model})}
+                    if setup
+                    else {}
+                ),
+                **extra,
+                "notes": [*self.notes, *extra.get("notes", ())],
+            },
+        )
+        if self.options.retry_failed:
+            forget_failed(folder)
+        return RowWriter(folder, header)
+
+    def _models(self, extractor: str, bertscore: str) -> dict[str, str]:
+        """The models by role, and what is no role: the encoders, and who extracted the index and
+        summarised for K2RAG."""
+        settings = self.settings
+        models = {role: settings.role(role).model for role in ROLES if role != "default"}
+        models |= {"encoder": self.embedder.name, "index extractor": extractor, "bertscore": bertscore}
+        if self._looks_instructed_embeddings_up():
+            models["instructed"] = f"{settings.instructed.kind}, {settings.instructed.name}"
+        if self.table.as_paper and "summariser" in self.table.as_paper.models:
+            models["summariser"] = settings.k2rag.summariser or models["summarizer"]
+        return {role: name for role, name in models.items() if name}
+
+    def _looks_instructed_embeddings_up(self) -> bool:
+        if self.table.kind != "answers":
+            return False
+        programs = (systems.program_of(system, paper=self.table.of_papers) for system in self.table.systems)
+        return any("instructed" in program.settings for program in programs)
+
+    def _described(self, default_retriever: str) -> dict[str, Any]:
+        """Return what the report needs to know of the table."""
+        table, dataset = self.table, self.questions.dataset.name
+
+        def about(system: System) -> dict[str, Any]:
+            if table.kind == "retrievers":
+                return {"about": about_retriever(system.use, self.embedder.name, table.budgets)}
+            if table.kind != "answers":
+                return {}
+            choice = systems.program_of(system, seed=self.options.seed, paper=table.of_papers)
+            settings = systems.settings_of(system, self.settings)
+            return {"about": about_choice(choice, settings, self.embedder.name, default_retriever)}
+
+        return {
+            "title": table.title,
+            "kind": table.kind,
+            "baseline": table.baseline,
+            "metrics": list(table.metrics),
+            "folds": table.folds,
+            "budgets": list(table.budgets),
+            **({"setup": table.paper.setup} if table.paper.setup else {}),
+            **({"papers": list(table.papers)} if table.papers else {}),
+            "systems": {
+                system.name: {"use": system.use, **system.options, **about(system)}
+                for system in table.systems_for(dataset)
+            },
+        }
+
+    def ask_all(
+        self,
+        name: str,
+        work: Callable[[Example], ResultRow],
+        writer: RowWriter,
+        *,
+        at_once: int,
+        examples: Sequence[Example] | None = None,
+    ) -> None:
+        """A row for each question that has none yet. Raises ModelError if nothing but failures come."""
+        chosen = self.questions.examples if examples is None else examples
+        write_rows(name, work, chosen, writer, at_once=at_once, progress=self.progress)

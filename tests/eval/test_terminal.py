@@ -1,0 +1,67 @@
+"""The tables in a terminal, wide and narrow."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from kraq_dspy.eval.grids import Grid
+from kraq_dspy.eval.terminal import print_grid, turned
+
+GRID = Grid(
+    "Scores",
+    ("system", "alpha", "beta", "gamma"),
+    (("one", "0.111 [0.000, 0.222]", "0.333 [0.300, 0.350]", "0.444 [0.400, 0.500]"),),
+    frozenset({(0, 3)}),
+    "A note.",
+)
+
+
+def shown(width: int, grid: Grid = GRID) -> str:
+    out = StringIO()
+    print_grid(grid, Console(file=out, width=width, color_system=None))
+    return out.getvalue()
+
+
+def test_a_narrow_terminal_shows_every_figure_folded() -> None:
+    text = shown(60)
+    words = text.replace("│", " ").split()
+    assert {word for figure in GRID.rows[0][1:] for word in figure.split()} <= set(words)
+    assert text.count("A note.") == 1
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_markup_and_control_characters_of_names_are_text() -> None:
+    out = StringIO()
+    odd = Grid("T", ("system", "x"), (("[red]n[/red]\x1b[31m", "1"),))
+    print_grid(odd, Console(file=out, width=80, color_system=None))
+    assert "[red]n[/red]" in out.getvalue()
+    assert "\x1b" not in out.getvalue()
+
+
+def test_below_a_hundred_columns_metrics_are_rows() -> None:
+    assert "alpha" in next(line for line in shown(120).splitlines() if "system" in line)
+    narrow = shown(60).splitlines()
+    heading = next(line for line in narrow if "one" in line)
+    assert "alpha" not in heading
+    assert any(line.split("│")[1].strip() == "alpha" and "0.111" in line for line in narrow if line.count("│") > 1)
+
+
+def test_metrics_whose_columns_do_not_fit_are_rows_and_no_figure_is_wrapped() -> None:
+    figure = "0.111 [0.000, 0.222] n=59 (1 failed)"
+    wide = Grid("Scores", ("system", "alpha", "beta", "gamma"), (("one", figure, figure, figure),))
+    assert sum(figure in line for line in shown(110, wide).splitlines()) == 3
+
+
+def test_what_stood_out_stands_out_after_the_turn() -> None:
+    assert turned(GRID).strong == {(2, 1)}
+    assert turned(GRID).rows[2][1] == GRID.rows[0][3]
+
+
+def test_a_grid_that_is_too_wide_is_parted_and_no_word_is_broken() -> None:
+    names = tuple(f"a-long-name-of-metric-{number}" for number in range(8))
+    rows = (("some-system", *(f"{number}.123456789" for number in range(8))),)
+    wide = Grid("", ("question", *names), rows)
+    text = shown(80, wide)
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(name in text for name in names)
+    assert text.count("some-system") > 1  # each part begins with the names

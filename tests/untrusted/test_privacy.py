@@ -1,0 +1,135 @@
+"""Indexing, asking and serving reach no network: no connection and no look-up of a name that the user did not give.
+
+Python's own sockets are watched by an audit hook; those of compiled libraries by strace, where it is installed, and by
+what they leave in the user's cache folder.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+HOST = "127.0.0.1"
+WATCHED = f"""
+import os, sys
+
+def watch(event, arguments):
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg") or event.startswith("socket.get"):
+        if event != "socket.gethostname" and {HOST!r} not in repr(arguments):
+            with open(os.environ["KRAQ_TEST_SEEN"], "a") as file:
+                file.write(f"{{event}} {{arguments}}\\n")
+
+sys.addaudithook(watch)
+from kraq_dspy.apps.cli import main
+for words in sys.argv[1].split("\\n"):
+    sys.argv = ["kraq", *words.split("|")]
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+LOOKS_UP = re.compile(r"/etc/(?:resolv\.conf|hosts)|/nscd/|sin6?_port=htons\(53\)")
+CONNECTS = re.compile(r"\b(?:connect|sendto|sendmsg|sendmmsg)\(.*sa_family=AF_INET")
+
+
+class Watched:
+    """Runs commands of `kraq` in one process, and says what they sent, looked up and left in the cache folder."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.cache, self._seen, self._calls = folder / "cache", folder / "seen", folder / "calls"
+        given = {"XDG_CACHE_HOME": str(self.cache), "KRAQ_TEST_SEEN": str(self._seen), **environment}
+        self._environment = {**os.environ, **given}
+        self._folder = folder
+
+    def start(self, *commands: tuple[str, ...]) -> subprocess.Popen[str]:
+        strace = shutil.which("strace")
+        traced = [strace, "-f", "-qq", "-e", "trace=network,openat", "-o", str(self._calls)] if strace else []
+        words = "\n".join("|".join(command) for command in commands)
+        return subprocess.Popen(
+            [*traced, sys.executable, "-c", WATCHED, words],
+            cwd=self._folder, env=self._environment, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def run(self, *commands: tuple[str, ...]) -> str:
+        process = self.start(*commands)
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors[-2000:]
+        return output
+
+    def sent(self) -> list[str]:
+        """What went, or would have gone, to another machine."""
+        sent = self._seen.read_text("utf-8").splitlines() if self._seen.exists() else []
+        calls = self._calls.read_text("utf-8", "replace").splitlines() if self._calls.exists() else []
+        return sent + [call for call in calls if LOOKS_UP.search(call) or (CONNECTS.search(call) and HOST not in call)]
+
+    def left(self) -> list[str]:
+        """The files in the user's cache folder that are not kraq's."""
+        files = (path.relative_to(self.cache) for path in self.cache.rglob("*") if path.is_file())
+        return sorted(str(file) for file in files if file.parts[0] != "kraq-dspy")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an index that was made and asked under watch."""
+    return tmp_path_factory.mktemp("watched")
+
+
+@pytest.fixture(scope="module")
+def indexed(folder: Path) -> Watched:
+    (folder / "notes.txt").write_text("Ada Lovelace wrote the first program. Lord Byron was her father.")
+    watched = Watched(folder)
+    question = "Who was the father of Ada Lovelace?"
+    output = watched.run(("index", "notes.txt", "--out", "notes.kraq"), ("ask", "notes.kraq", question))
+    assert "Byron" in output
+    return watched
+
+
+def test_indexing_and_asking_reach_no_network_and_leave_nothing_beside_the_index(indexed: Watched) -> None:
+    assert indexed.sent() == []
+    assert indexed.left() == []
+
+
+def test_serving_reaches_no_network(indexed: Watched, folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("starlette", reason="needs the extra serve")
+    watched = Watched(tmp_path)
+    process = watched.start(("serve", str(folder / "notes.kraq"), "--host", HOST, "--port", "0"))
+    try:
+        assert process.stdout is not None
+        address = next(line for line in process.stdout if line.startswith("http")).split()[0]
+        body = json.dumps({"question": "Who was the father of Ada Lovelace?"}).encode()
+        asked = urllib.request.Request(f"{address}/api/ask", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=60) as reply:
+            assert "Byron" in json.load(reply)["answer"]
+        time.sleep(2)  # what reports does so a moment later
+    finally:
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        process.communicate(timeout=60)
+
+    assert watched.sent() == []
+    assert watched.left() == []
+
+
+def test_what_onnx_runtime_would_leave_is_seen(indexed: Watched, folder: Path, tmp_path: Path) -> None:
+    """Without the variable that kraq sets; if a later version leaves nothing, kraq need not set it."""
+    watched = Watched(tmp_path, ORT_DISABLE_TELEMETRY="0")
+    watched.run(("ask", str(folder / "notes.kraq"), "Who was the father of Ada Lovelace?"))
+    assert [file for file in watched.left() if "onnxruntime" in file]
+
+
+def test_a_look_up_and_a_connection_would_be_seen(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    lines = ['connect(3, {sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("10.0.0.1")}, 16) = 0']
+    lines += ['openat(AT_FDCWD, "/etc/resolv.conf", O_RDONLY|O_CLOEXEC) = 5']
+    (tmp_path / "calls").write_text("\n".join(lines))
+    (tmp_path / "seen").write_text("socket.getaddrinfo ('example.org', 443)\n")
+    assert len(watched.sent()) == 3
