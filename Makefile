@@ -82,8 +82,8 @@ check: lint types test
 
 # The tests of make check follow every link of docs/; this builds the site too, with packages of its own.
 docs: $(READY)
-	@$(BIN)/python -c 'import material, mkdocstrings' 2>/dev/null || $(PIP) install -e '.[docs]'
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@$(BIN)/python -c 'import material, mkdocstrings, mkdocs_jupyter' 2>/dev/null || $(PIP) install -e '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open build/site/index.html"
 
 docs-test: $(DEV)

@@ -20,7 +20,17 @@ from pathlib import Path
 
 from mutations import ROOT, Copy
 
-LOADED = ("dspy", "numpy", "pydantic", "typer", "rich", "starlette.testclient", "igraph", "onnxruntime", "pytest")
+LOADED = (
+    "dspy",
+    "numpy",
+    "pydantic",
+    "typer",
+    "rich",
+    "starlette.testclient",
+    "graspologic_native",
+    "onnxruntime",
+    "pytest",
+)
 """Libraries that the tests need and that no check changes."""
 
 LABELS = "asset/test_scope.py"

@@ -1,11 +1,6 @@
-"""Keeps the former name of `kraq_dspy.indexing` for one version."""
+"""Keeps the former name of `kraq_dspy.indexing`."""
 
-import warnings
-
+from kraq_dspy._internal.deprecation import warn_of
 from kraq_dspy.indexing import *  # noqa: F403
 
-warnings.warn(
-    "kraq_dspy.build is called kraq_dspy.indexing now; the old name goes with the next version.",
-    DeprecationWarning,
-    stacklevel=2,
-)
+warn_of("kraq_dspy.build", "1.0", "kraq_dspy.indexing")

@@ -7,6 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+__all__ = [
+    "BudgetExceededError", "CatalogueConflictError", "CatalogueError", "ConfigError", "CorpusError",
+    "EncoderMismatchError", "EvaluationError", "ExchangeError", "IndexLockedError", "IndexStateError", "KraqError",
+    "MissingExtraError", "MissingLogprobsError", "ModelError", "RemovedDocumentsError", "ScopeError",
+    "ServerDownError", "StateError", "TrainingError", "UnembeddableError", "UnknownRecordError", "UntrustedError",
+    "WorseProgramError",
+]  # fmt: skip
+
 
 class KraqError(Exception):
     """The base of every error that this library raises on purpose.
@@ -122,15 +130,19 @@ class MissingExtraError(KraqError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         install = f"pip install 'kraq-dspy[{extra}]'" if extra else "pip install kraq-dspy"
         super().__init__(
-            f"{purpose} needs the package {package!r}. Install it with: {install}"
-            f"{_CPU_FIRST if package == 'torch' else ''}"
+            f"{purpose} needs the package {package!r}. Install it with: {install}{_TO_KNOW_FIRST.get(package, '')}"
         )
 
 
-_CPU_FIRST = (
-    ". Without a GPU, install PyTorch's build for CPUs before it (pytorch.org, Get Started, Compute Platform CPU), "
-    "otherwise pip downloads some gigabytes of CUDA"
-)
+_IS_GPL = ". The license of igraph, which this installs, is the GPL"
+_TO_KNOW_FIRST = {
+    "torch": (
+        ". Without a GPU, install PyTorch's build for CPUs before it (pytorch.org, Get Started, Compute Platform CPU), "
+        "otherwise pip downloads some gigabytes of CUDA"
+    ),
+    "igraph": _IS_GPL,
+    "cdlib": _IS_GPL,
+}
 
 
 @contextmanager

@@ -525,8 +525,8 @@ class Space(Protocol):
     @property
     def instructed_embedder(self) -> InstructedEmbedder: ...
 
-    def precomputed(self) -> PrecomputedVectors | SentenceVectors:
-        """Open what `kraq precompute DIR` stored."""
+    def precomputed(self, source: str = "kraq") -> PrecomputedVectors | SentenceVectors:
+        """Open what `kraq precompute DIR` stored for the questions of a source: "kraq" or "random"."""
 
     def shortener(self, share: float) -> "dspy.Module":
         """The step that puts a text in about `share` of its tokens: `shorten(text=...).shortened`."""

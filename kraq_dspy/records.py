@@ -52,7 +52,8 @@ class Document:
     Document('ada', 'Ada Lovelace', 16 characters)
 
     `headings` are those of Markdown, web pages and the outline of a PDF, in reading order.
-    `left_out` are lines of a web page that do not belong to its text, such as menus and notices.
+    `left_out` are lines of a web page that do not belong to its text, such as menus and notices. Of an
+    office file or a mail it says in words what is hidden or not read ("1 hidden row of sheet 'Fares'").
     `labels` say who may read it (`Scope`). Once one document of an index has labels, only the owner
     reads documents without any.
     """

@@ -29,6 +29,13 @@ from kraq_dspy._internal.checks import suggestion
 from kraq_dspy._internal.options import Checked, Count, NotNegative, OneOf, Positive, Share, options_of
 from kraq_dspy.errors import ConfigError
 
+__all__ = [
+    "PRESETS", "AskSettings", "ChunkSettings", "CommunitySettings", "CorpusSettings", "EncoderSettings",
+    "ExtractSettings", "InstructedSettings", "K2RAGSettings", "QuestionSettings", "RedactSettings", "RefusalSettings",
+    "ResolveSettings", "RoleSettings", "RunSettings", "Settings", "StoreSettings", "SummarySettings", "read_settings",
+    "settings_from_dict",
+]  # fmt: skip
+
 ROLES = (
     "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
 )  # fmt: skip
@@ -170,8 +177,12 @@ class CommunitySettings(Checked):
     section = "communities"
 
     algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation", *OF_CDLIB))] = "leiden"
-    """"leiden" (the papers'), another one of igraph, or one of cdlib (extra "communities"):
-    "greedy_modularity", "walktrap"."""
+    """"leiden" (the papers'), or another one, which needs the extra "communities": "louvain",
+    "infomap" and "label_propagation" of igraph, "greedy_modularity" and "walktrap" of cdlib."""
+    engine: Annotated[str, OneOf(("auto", "graspologic", "igraph"))] = "auto"
+    """Who runs "leiden". "graspologic" comes with kraq. "igraph" needs the extra "communities",
+    since its license is the GPL. "auto": the engine that made the index, "graspologic" for a new
+    one. kraq finds the communities of an index anew if you name another engine."""
     max_size: Positive = 10
     """kraq splits communities with more entities than this, unless the algorithm finds no parts
     in one."""

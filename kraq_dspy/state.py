@@ -4,9 +4,10 @@ A state holds the instructions and the demonstrations of some predictors, and fo
 it was made for. It is put into any program that has such a predictor: one step's state goes into the whole pipeline.
 """
 
+import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -196,6 +197,54 @@ def apply_state(program: dspy.Module, state: ProgramState, *, source: str = "The
             changes.append((predictor, *_learned(place, predictor, saved, source)))
     for predictor, signature, demos in changes:
         predictor.signature, predictor.demos = signature, demos
+
+
+class StepStates:
+    """States of any number of steps, which go into whatever program asks one of them.
+
+    `LanguageModels.states` holds those of an open index; each program that gets its models from there is given them.
+
+    >>> bool(StepStates())
+    False
+    """
+
+    def __init__(self, files: Sequence[str | Path] = ()) -> None:
+        """Raises StateError for a file that is no state, and TypeError for one name in place of a list."""
+        if isinstance(files, str | Path):
+            raise TypeError(f"program_states is {files!r:.80}; expected a list of files.")
+        self.by_file = {Path(file): read_state(Path(file)) for file in files}
+
+    def __bool__(self) -> bool:
+        return bool(self.by_file)
+
+    def apply(self, program: dspy.Module) -> None:
+        """Put into the program what is there of its steps. Raises StateError for another version of a signature."""
+        asked = signatures_of(program) if self.by_file else frozenset()
+        for file, state in self.by_file.items():
+            fitting = {name: saved for name, saved in state.predictors.items() if saved["signature"]["name"] in asked}
+            if fitting:
+                apply_state(program, dataclasses.replace(state, predictors=fitting), source=file.name)
+
+    def require_asked(self, programs: Sequence[dspy.Module], asker: str, names: Collection[str] = ()) -> None:
+        """Raise StateError for a step that none of the programs asks and whose signature has none of the names."""
+        asked = frozenset(names).union(*map(signatures_of, programs))
+        for file, state in self.by_file.items():
+            for saved in state.predictors.values():
+                signature = saved["signature"]["name"]
+                if signature not in asked:
+                    raise StateError(
+                        f"{file.name} was made for {signature}, which {asker} does not ask; its signatures are: "
+                        f"{', '.join(sorted(each for each in asked if each in signatures.NAMES)) or 'none'}. The guide "
+                        "on optimizing has a table of what asks which step."
+                    )
+
+
+def signatures_of(program: dspy.Module) -> frozenset[str]:
+    """The names by which states know what the program asks: of its signatures, or their fields if they have no name."""
+    with thawed(program):
+        predictors = [predictor for _, predictor in program.named_predictors()]
+    names = {base_signature(predictor)[0] for predictor in predictors}
+    return frozenset(names | {str(predictor.signature.signature) for predictor in predictors})
 
 
 def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:

@@ -42,6 +42,11 @@ from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
+__all__ = [
+    "BrokenContractError", "QualityError", "ScopeReport", "assert_quality", "check_engine", "check_program",
+    "check_retriever", "check_scope", "check_store",
+]  # fmt: skip
+
 THREADS = 16
 
 

@@ -1,20 +1,26 @@
-"""Writes docs/reference/api.md from the public names: `python scripts/api_reference.py`."""
+"""Writes docs/reference/api.md and a page for each module from the public names: `python scripts/api_reference.py`."""
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+FOLDER = DOCS / "reference"
 
-HEAD = """# API
+WRITTEN = "<!-- Written by scripts/api_reference.py from the public names: change docstrings, or the names. -->"
+HEAD = f"""# API
 
-<!-- Written by scripts/api_reference.py from the public names: change docstrings, or the names. -->
+{WRITTEN}
 
 What can be imported, by the place it is imported from. Programs and retrievers are compared in [Which program
 when](../guide/programs.md); records are described in the [data model](../datamodel.md), settings in
 [Settings](settings.md).
+
+| import from | what is there |
+|---|---|
 """
 
 PLACES = {
@@ -36,13 +42,24 @@ ASSEMBLED = ("Index", "Workspace")
 """Classes whose methods stand in several files, and are shown together."""
 
 
-def page() -> str:
-    seen: set[str] = set()
-    parts = [HEAD]
+def pages() -> dict[Path, str]:
+    """The pages by their files: the table of places, and a page for each place."""
+    seen = _shown_elsewhere()
+    rows = []
+    pages = {}
     for place, about in PLACES.items():
-        entries = list(_entries(importlib.import_module(place), seen))
-        parts.append(f"\n## `{place}`\n\n{about}\n\n" + "\n".join(entries) + "\n")
-    return "".join(parts)
+        name = place.rpartition(".")[2]
+        rows.append(f"| [`{place}`](api/{name}.md) | {about} |\n")
+        entries = "\n".join(_entries(importlib.import_module(place), seen))
+        told = about.replace("](../", "](../../")
+        pages[FOLDER / "api" / f"{name}.md"] = f"# `{place}`\n\n{WRITTEN}\n\n{told}\n\n{entries}\n"
+    return {FOLDER / "api.md": HEAD + "".join(rows), **pages}
+
+
+def _shown_elsewhere() -> set[str]:
+    """What pages written by hand show; a thing has one place."""
+    by_hand = (page for page in DOCS.rglob("*.md") if FOLDER not in page.parents)
+    return {name for page in by_hand for name in re.findall(r"(?m)^::: (\S+)$", page.read_text("utf-8"))}
 
 
 def _entries(module: ModuleType, seen: set[str]) -> Iterator[str]:
@@ -79,4 +96,6 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")
+    (FOLDER / "api").mkdir(exist_ok=True)
+    for file, text in pages().items():
+        file.write_text(text, "utf-8")

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from kraq_dspy import signatures
 from kraq_dspy.eval.metrics.for_dspy import METRICS
 from kraq_dspy.indexing.prepare.preparations import required_commands
 from kraq_dspy.optimize import STEPS, OptimizableStep
+from kraq_dspy.optimize.asked_by import ASKERS, asked_by
 from kraq_dspy.spec import ProgramSpec
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
@@ -34,6 +36,17 @@ def program_table() -> str:
 def retriever_table() -> str:
     rows = ["| `--retriever` | finds | source |", "|---|---|---|"]
     rows += [f"| `{spec.name}` | {spec.help} | {spec.source} |" for spec in RETRIEVERS.own.values()]
+    return "\n".join(rows)
+
+
+def states_table() -> str:
+    rows = ["| signature | step | commands that take its state | in Python |", "|---|---|---|---|"]
+    for name in signatures.NAMES:
+        steps = [step.name for step in STEPS.values() if name in [each.__name__ for each in step.signatures]]
+        askers = [ASKERS[each] for each in asked_by(name)]
+        commands = dict.fromkeys(f"`{command}`" for asker in askers for command in asker.commands)
+        in_python = dict.fromkeys(asker.in_python for asker in askers)
+        rows.append(f"| `{name}` | {', '.join(steps)} | {', '.join(commands)} | {'; '.join(in_python)} |")
     return "\n".join(rows)
 
 
@@ -73,7 +86,9 @@ def written() -> dict[Path, str]:
     return {
         PROGRAMS_PAGE: with_block(PROGRAMS_PAGE.read_text("utf-8"), "programs", program_table()),
         RETRIEVERS_PAGE: with_block(RETRIEVERS_PAGE.read_text("utf-8"), "retrievers", retriever_table()),
-        OPTIMIZING_PAGE: with_block(OPTIMIZING_PAGE.read_text("utf-8"), "steps", steps_table()),
+        OPTIMIZING_PAGE: with_block(
+            with_block(OPTIMIZING_PAGE.read_text("utf-8"), "steps", steps_table()), "states", states_table()
+        ),
         SIGNATURES: with_block(SIGNATURES.read_text("utf-8"), "steps", steps_comment(), "# {}"),
     }
 

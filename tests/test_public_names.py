@@ -120,12 +120,32 @@ def test_the_top_has_what_the_first_hour_needs_and_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["programs", "retrievers", "signatures", "eval", "optimize", "finetune", "extend", "apps"]
+    "module", ["programs", "retrievers", "signatures", "eval", "optimize", "finetune", "extend", "apps", "indexing"]
 )
 def test_a_public_module_shows_its_names_and_nothing_else(module: str) -> None:
     loaded = importlib.import_module(f"kraq_dspy.{module}")
     assert dir(loaded) == sorted(loaded.__all__)
     assert not [name for name in dir(loaded) if isinstance(getattr(loaded, name), ModuleType)]
+
+
+@pytest.mark.parametrize("module", ["errors", "settings", "testing"])
+def test_a_public_file_lists_all_that_it_promises(module: str) -> None:
+    loaded = importlib.import_module(f"kraq_dspy.{module}")
+    own = {
+        name
+        for name, value in vars(loaded).items()
+        if inspect.isclass(value) and value.__module__ == loaded.__name__ and not name.startswith("_")
+    }
+    assert own <= set(loaded.__all__)
+    assert len(set(loaded.__all__)) == len(loaded.__all__)
+    assert [name for name in loaded.__all__ if getattr(getattr(loaded, name), "__doc__", None) is None] == []
+
+
+def test_the_page_of_promises_names_each_public_module() -> None:
+    page = (ROOT / "docs" / "stability.md").read_text("utf-8")
+    named = set(re.findall(r"`(kraq_dspy(?:\.\w+)?)`", page))
+    documented = set(re.findall(r"(?m)^\| \[`(kraq_dspy[\w.]*)`", (ROOT / "docs/reference/api.md").read_text("utf-8")))
+    assert {*MODULES, "kraq_dspy.testing", "kraq_dspy.apps"} | documented <= named
 
 
 def test_what_people_try_first_is_there() -> None:

@@ -22,10 +22,15 @@ def test_there_are_five_and_their_page_names_each() -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_begins_with_its_title_and_holds_no_output(notebook: Path) -> None:
-    first, *rest = cells(notebook)
+def test_a_notebook_begins_with_its_title_and_with_what_it_needs_and_holds_what_it_shows(notebook: Path) -> None:
+    first, install, *rest = cells(notebook)
     assert "".join(first["source"]).startswith("# ")
-    assert [cell for cell in rest if cell["cell_type"] == "code" and (cell["outputs"] or cell["execution_count"])] == []
+    assert "".join(install["source"]).startswith("%pip install")
+    shown = [output for cell in rest if cell["cell_type"] == "code" for output in cell["outputs"]]
+    assert shown, "run: python scripts/run_tutorials.py"
+    assert [output for output in shown if output["output_type"] == "error"] == []
+    assert str(Path.home()) not in json.dumps(shown)
+    assert "/tmp/" not in json.dumps(shown)
 
 
 @pytest.mark.slow

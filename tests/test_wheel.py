@@ -1,12 +1,15 @@
 """The built wheel: it brings the example with its licence, and runs outside the repository."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = "kraq_dspy/examples/hotpotqa-mini"
@@ -35,6 +38,31 @@ def test_the_wheel_brings_the_example_and_names_its_licence(wheel: Path) -> None
         } <= names
         assert "CC BY-SA 4.0" in archive.read(f"{EXAMPLE}/README.md").decode()
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
+
+
+def test_what_a_package_index_shows_has_no_link_that_leads_nowhere(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [path] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        page = archive.read(path).decode().partition("\n\n")[2]
+    assert re.findall(r"\]\((?!https?://)", page) == []
+    assert "](docs/" in (ROOT / "README.md").read_text("utf-8"), "else the substitutions may go"
+    for kept in ("# kraq_dspy", "kraq refuses it", "No program\nhere finds more evidence", "pip install"):
+        assert kept in page
+    assert "kraq explore` on the bundled passages" not in page, "the line below the picture"
+
+
+def test_the_wheel_tells_agents_how_to_use_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in ("SKILL.md", "llms.txt"):
+            assert archive.read(f"kraq_dspy/{name}") == (ROOT / name).read_bytes()
+
+
+def test_its_classifiers_name_each_python_that_the_workflow_runs(wheel: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = [line.rpartition(" ")[2] for line in project["classifiers"] if re.search(r"Python :: 3\.\d+$", line)]
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "checks.yml").read_text("utf-8"))
+    assert {tuple(job["strategy"]["matrix"]["python"]) for job in workflow["jobs"].values()} == {tuple(named)}
+    assert project["requires-python"] == f">={named[0]}"
 
 
 def test_the_wheel_runs_from_elsewhere_and_takes_its_example_along(wheel: Path, tmp_path: Path) -> None:

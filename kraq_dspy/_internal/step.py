@@ -232,7 +232,7 @@ def raise_if_final(error: BaseException) -> None:
 
 def without_advice(error: BaseException) -> str:
     """The error's message without the general advice that DSPy's errors of models end with ("To fix: ...")."""
-    return re.split(r"\n\s*To fix:", str(error))[0].strip()
+    return re.split(r"\n[ \t]*To fix:", str(error))[0].strip()
 
 
 def in_one_line(error: BaseException) -> str:

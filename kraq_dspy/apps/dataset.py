@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.catalogue import question_key
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError
@@ -49,9 +50,10 @@ def export_dataset(
             "approve them, take answers that nobody has approved (--pending), or questions without one (--unanswered)."
         )
 
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with replaced(out) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
-        lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    with access.copied_from(index.path):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(out) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
+            lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return DatasetReport(out, len(rows), left_out)
 
 

@@ -418,7 +418,7 @@ def _scorer(
     embedder = space.embedder if space else None
     if embedder is None and SIMILARITY in names:
         embedder = load_embedder(EncoderSettings())
-    return RowScorer(names, embedder, lm, own)
+    return RowScorer(names, embedder, lm, own, None if space is None else space.models.states)
 
 
 def _require_metrics(names: Sequence[str], own: Mapping[str, Metric]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 
-_BETWEEN_NAMES = re.compile(r"\s*[;|\n]\s*|\s*,\s+")
+_BETWEEN_NAMES = re.compile(r"[;|\n]|,(?=\s)")
 _SHOWN = 3
 
 
@@ -77,4 +77,4 @@ def _plain(name: str) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    return [_plain(part) for part in _BETWEEN_NAMES.split(name) if part]
+    return [plain for part in _BETWEEN_NAMES.split(name) if (plain := _plain(part))]

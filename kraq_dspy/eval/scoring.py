@@ -10,6 +10,7 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judges import CONTEXT_RECALL, JUDGED
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, named_metric, similarity_metric
 from kraq_dspy.eval.metrics.generation import require_packages
+from kraq_dspy.models.lms.roles import StatesOfSteps
 from kraq_dspy.ports import Embedder
 
 SIMILARITY, RIGHT = "answer_similarity", "right"
@@ -64,7 +65,7 @@ class RowScorer:
     """Scores predictions by the metrics named. Raises as `require_metric` does. Safe for threads.
 
     `judge_lm` is asked by metrics of JUDGED; `embedder` compares meanings, and may be None if no metric does. `own`
-    are metrics that have no name here.
+    are metrics that have no name here. `states` are put into the metrics that ask a model.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class RowScorer:
         embedder: Embedder | None,
         judge_lm: dspy.LM | None = None,
         own: Mapping[str, Metric] | None = None,
+        states: StatesOfSteps | None = None,
     ) -> None:
         self._own = dict(own or {})
         for name in names:
@@ -85,6 +87,8 @@ class RowScorer:
         self.judges = {name: JUDGED[name]() for name in names if name in JUDGED}
         for judge in self.judges.values():
             judge.set_lm(judge_lm)  # type: ignore[no-untyped-call]
+            if states is not None:
+                states.apply(judge)
 
     def __call__(self, example: Example, prediction: dspy.Prediction, budget: int | None) -> Scores:
         """`budget` is the k of rankings that name none; None for all that was found."""

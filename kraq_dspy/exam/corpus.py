@@ -15,7 +15,7 @@ MOST_NAMES = 8
 """Names that a step is shown of a passage."""
 _IDENTIFIER = re.compile(r"\d{5}")
 """What no person asks by: "PMID 28392032"."""
-_BRACKETED = re.compile(r" \([^)]*\)$")
+_BRACKETED = re.compile(r" \([^()]*\)$")
 
 
 @dataclass(frozen=True)

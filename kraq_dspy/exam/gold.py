@@ -33,6 +33,13 @@ class GoldCollector:
             return False
         return True
 
+    def source_of(self, question: AskedQuestion) -> str:
+        """What a question was asked of: the same for passages whose texts are nearly the same."""
+        originals = []
+        for chunk in question.material.chunks:
+            originals.append(min([chunk.id, *(twin.id for twin in self.finder.twins(chunk))]))
+        return content_id(*sorted(originals))
+
     def is_enough(self, question: AskedQuestion, passages: Sequence[GoldPassage]) -> bool:
         """Whether a question has as many gold passages as its kind needs."""
         lacking = KINDS[question.material.kind].lacks_gold(passages)

@@ -26,7 +26,8 @@ _SAME_WORDS = 0.8
 _AS_NEAR = 0.95
 """Share of the words that the source says of a question, from which on another passage says as much of something
 else."""
-_TWINS_SEEN = 4
+_FIRST_SEEN = 4
+"""Neighbours that are looked at for near-duplicates; four times as many as long as all of them are near."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,20 @@ class GoldFinder:
     def twins(self, source: Chunk) -> list[Chunk]:
         """Passages whose text is nearly that of the source, in the order of their likeness."""
         if source.id not in self._twins:
-            vector = self.vectors.vectors([source.id])
-            [near] = self.vectors.search(vector, _TWINS_SEEN, exclude=[source.id])
-            alike = self.chunks.chunks_by_id([chunk_id for chunk_id, cosine in near if cosine >= _NEAR])
+            alike = self.chunks.chunks_by_id(self._near(source))
             self._twins[source.id] = [chunk for chunk in alike if are_twins(source.text, chunk.text)]
         return self._twins[source.id]
+
+    def _near(self, source: Chunk) -> list[str]:
+        """The ids of all passages whose vectors are near that of the source, the nearest first."""
+        vector = self.vectors.vectors([source.id])
+        seen = _FIRST_SEEN
+        while True:
+            [found] = self.vectors.search(vector, seen, exclude=[source.id])
+            near = [chunk_id for chunk_id, cosine in found if cosine >= _NEAR]
+            if len(near) < seen:
+                return near
+            seen *= 4
 
 
 def are_twins(first: str, second: str) -> bool:

@@ -43,6 +43,8 @@ from kraq_dspy.workspace.workspace import TRAINSET_QUESTIONS
 FEWEST_TRIED, MOST_TRIED = 2, 8
 """Materials that are tried for each that a question is to be made of: before a language model is given up, and at
 most."""
+TAKEN = "what it asks, another kind asks already"
+"""Why a kind has no row, if questions of it passed."""
 EXPECTED_TO_PASS = 0.75
 """Share of the materials that give a question, until some have been tried."""
 SMALLEST_BATCH = 8
@@ -200,14 +202,18 @@ class _Maker:
 
         self.writer = QuestionWriter(self.steps, self.corpus)
         self.gold = GoldCollector(self.steps, self.finder)
-        self.run = ExamRun(self.steps, self.corpus, plan.seed)
+        self.run = ExamRun(self.steps, self.corpus, self.gold, plan.seed)
         self._pooling = asyncio.Lock()
 
     async def make(self) -> Testset:
         rows = await self._distinct_rows()
         chosen = draw(self._candidates(rows), self.plan.n, self.shares, seed=self.plan.seed)
         rejected = dict(sorted(self.steps.rejected.items()))
-        left_out = {kind: self.left_out[kind] for kind in self.shares if kind in self.left_out}
+        present = {row.type for row in chosen}
+        left_out = {}
+        for kind in self.shares:
+            if kind not in present:
+                left_out[kind] = self.left_out.get(kind, TAKEN)
         return Testset(tuple(chosen), rejected, left_out, tuple(self.finder.retrievers))
 
     async def _distinct_rows(self) -> list[tuple[TestsetRow, str]]:
@@ -233,12 +239,7 @@ class _Maker:
         finally:
             await self.steps.aclose()
 
-        # Of one question that two kinds ask, the later kind keeps it: it is the rarer one.
-        by_question: dict[str, tuple[TestsetRow, str]] = {}
-        for kind in counts:
-            for row, source in rows_by_kind[kind]:
-                by_question[row.question.casefold()] = row, source
-        return list(by_question.values())
+        return _each_question_once({kind: rows_by_kind[kind] for kind in counts}, counts)
 
     def _n_sources(self, kind: str, count: int) -> int:
         """Return how many texts a kind is asked of, where `count` of its rows are to be drawn."""
@@ -329,6 +330,30 @@ def _batch_size(n_lacking: int, n_passed: int, n_tried: int) -> int:
     share = n_passed / n_tried if n_tried else EXPECTED_TO_PASS
     likely = math.ceil(n_lacking / share) if share else n_lacking
     return max(SMALLEST_BATCH, likely)
+
+
+def _each_question_once(
+    rows_by_kind: Mapping[str, Sequence[tuple[TestsetRow, str]]], counts: Mapping[str, int]
+) -> list[tuple[TestsetRow, str]]:
+    """Return the rows without those whose question another kind asks, too.
+
+    A kind with an answer keeps as many as the set needs of it (`counts`), then the kinds without an answer have their
+    turn: a small corpus gives few questions. Of two kinds alike the later one keeps it, which is the rarer.
+    """
+    least_needed, without_answer, needed = [], [], []
+    for kind, rows in rows_by_kind.items():
+        enough = set(_sources(rows)[: counts[kind]])
+        for row, source in rows:
+            if kind in kinds.WITHOUT_ANSWER:
+                without_answer.append(row)
+            elif source in enough:
+                needed.append(row)
+            else:
+                least_needed.append(row)
+
+    kept_by = {row.question.casefold(): row for row in (*least_needed, *without_answer, *needed)}
+    every = [each for rows in rows_by_kind.values() for each in rows]
+    return [(row, source) for row, source in every if kept_by[row.question.casefold()] is row]
 
 
 def _sources(rows: Sequence[tuple[TestsetRow, str]]) -> list[str]:

@@ -34,11 +34,6 @@ class AskedQuestion:
     def id(self) -> str:
         return content_id(self.material.id, self.question)
 
-    @property
-    def source(self) -> str:
-        """What it was asked of: of the questions that one text gave, a set has one."""
-        return content_id(*sorted(chunk.id for chunk in self.material.chunks))
-
 
 def row_id(kind: str, question: str) -> str:
     """The id of a row, which depends on its kind and its question alone."""

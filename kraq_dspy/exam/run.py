@@ -1,8 +1,9 @@
-"""Holds what all kinds of questions share while one set is made: its steps, its corpus, its seed."""
+"""Holds what all kinds of questions share while one set is made: its steps, its corpus, its gold, its seed."""
 
 from dataclasses import dataclass
 
 from kraq_dspy.exam.corpus import Corpus
+from kraq_dspy.exam.gold import GoldCollector
 from kraq_dspy.exam.steps import TestsetSteps
 
 
@@ -12,4 +13,5 @@ class ExamRun:
 
     steps: TestsetSteps
     corpus: Corpus
+    gold: GoldCollector
     seed: int

@@ -33,6 +33,7 @@ class TestsetSteps:
         self, stage: str, role: str, program: dspy.Module, items: Sequence[Item]
     ) -> dict[str, dspy.Prediction]:
         """Return what the program made of each item, by its id; what failed is counted."""
+        self._models.put_states_into(program)
         lm = self._models[role]
         keeper = self._draft.keeper(stage, program, self._models.name(role))
 

@@ -1,12 +1,14 @@
 """Completes a question from the conversation before it: pronouns and short ways of asking get the names they stand for.
 
-English alone is resolved; a question in another language stays as it is.
+In English a name is put in the place of what stands for it. In other languages, whose grammar nobody here knows, "What
+about X?" and corrections are understood, and the name that a pronoun may stand for is put behind the question.
 """
 
 import re
 from collections.abc import Sequence
 
 from kraq_dspy.language.names import kind_of, names_in
+from kraq_dspy.language.social_turns import social_kind
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.language.vocabulary import KIND_OF_NOUN
 
@@ -22,10 +24,81 @@ FOLLOWING_NOUN = re.compile(
 
 EMPTY_IT = re.compile(r"\bit (?:is|was) (?:true|possible|necessary|likely|known)\b|\bwhat time is it\b", re.IGNORECASE)
 DEFINITE = re.compile(r"\b(?:the|this|that) (?:same )?(?P<noun>[a-z]{3,})\b")
-INSTEAD = re.compile(r"^(?:and|but|so)?\s*(?:what|how) about (?P<topic>.+?)\s*\?*$", re.IGNORECASE)
+_AND = r"(?:(?:and|but|so|ok|okay|und|et|y|e|en|i|a|и|oder|or|ou)\b[, ]{1,3})"
+_PLACED = (
+    r"(?:of|in|at|for|from|by|with|on|about|to|during|near|von|vom|der|des|aus|bei|für|de|du|del|di|da|do|van|voor)"
+)
+INSTEAD = re.compile(
+    rf"{_AND}?(?:(?:what|how) about|was ist mit|wie (?:ist es|steht es) (?:mit|um)|et pour|qu['’]en est[- ]il de|"
+    r"y qué hay de|qué tal|e quanto a|hoe zit het met)\b[ ]{1,3}(?P<topic>\S.{0,120})",
+    re.IGNORECASE,
+)
+"""What asks the same of something else, in a few languages."""
+CORRECTION = re.compile(
+    r"(?:(?:no|nope|sorry|oops|wait|nein|non|nee|não|нет|actually)\b[,.!; ]{0,4}){0,3}"
+    r"(?:(?:i (?:meant|mean|was asking about|am asking about|asked about)|i['’]m asking about|ich meinte?|ich meine|"
+    r"je voulais dire|je parlais de|me refiero a|quise decir|quería decir|intendevo|quis dizer|ik bedoel(?:de)?)\b"
+    r"[,: ]{1,3})"
+    r"(?P<topic>\S.{0,120})",
+    re.IGNORECASE,
+)
+"""What says that another thing was meant."""
+NO_BUT = re.compile(r"(?:no|nope|nein|non|nee|não)[,.!;]{1,2} {0,3}(?P<topic>\S.{0,80})", re.IGNORECASE)
+NOT_THAT = re.compile(
+    r"(?:(?:no|sorry)[,.! ]{1,3})?not (?P<wrong>[^,;?]{1,80})[,;] ?(?:but )?(?P<topic>[^?]{1,80})"
+    r"|(?:(?:no|sorry)[,.! ]{1,3})?(?P<right>[^,;?]{1,80}),? not (?P<instead>[^?]{1,80})",
+    re.IGNORECASE,
+)
+OF_ANOTHER = re.compile(rf"{_AND}(?:(?P<place>{_PLACED}) )?(?P<topic>[^\s?][^?]{{0,80}})\??", re.IGNORECASE)
+"""A follow-up without a verb: "And of the Ravens?"."""
+ARTICLE = re.compile(
+    r"(?:the|a|an|der|die|das|den|dem|le|la|les|l['’]|el|los|las|il|lo|gli|o|os|as|de|het) ", re.IGNORECASE
+)
+_ARTICLE_BEFORE = re.compile(r"\b(?:the|a|an) $", re.IGNORECASE)
+_YEAR = re.compile(r"\b(?:in|during|by) (?:the )?\d{4}s?\b")
+_WORD_OF_QUESTION = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|who|what|when|where|which|why|how|whose|ist|war|"
+    r"hat|wer|wann|wo|wie|warum|est|était|qui|quand|où|comment|es|fue|quién|cuándo|dónde|cómo)\b",
+    re.IGNORECASE,
+)
+_ASKED_OF_A_PERSON = re.compile(r"\s{0,3}(?:and |but )?(?:who|whom|whose)\b", re.IGNORECASE)
+_IS_SOMEBODY = re.compile(r"\s{0,3}who (?:is|was|are|were) ", re.IGNORECASE)
+_OTHER_LANGUAGES = (
+    (
+        re.compile(r"(?:und |aber )?(?:wo|wann|wer|was|wie|warum|wieso|welche[rsnm]?|wohin|woher|wen|wem)\b", re.I),
+        re.compile(r"\b(?:er|sie|es|ihn|ihm|ihr|ihre[rsnm]?|ihnen|seine?[rsnm]?|deren|dessen|dort|davon)\b", re.I),
+    ),
+    (
+        re.compile(r"(?:et |mais )?(?:où|quand|qui|que|quoi|quel(?:le)?s?|comment|pourquoi|combien)\b", re.IGNORECASE),
+        re.compile(r"\b(?:il|elle|ils|elles|lui|leurs?|son|sa|ses|là|y)\b|-t-(?:il|elle|on)\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"¿|(?:y |pero )?(?:dónde|cuándo|quién|qué|cuál(?:es)?|cómo|cuánt[oa]s?)\b", re.IGNORECASE),
+        re.compile(r"\b(?:él|ella|ellos|ellas|sus?|allí|nació|murió)\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"(?:e |ma )?(?:dove|quando|chi|che|quale|quali|come|perché|quanto)\b", re.IGNORECASE),
+        re.compile(r"\b(?:lui|lei|loro|suo|sua|suoi|sue|egli|ella|esso|essa|nato|nata)\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"(?:e |mas )?(?:onde|quando|quem|qual|quais|como|porquê|quanto)\b", re.IGNORECASE),
+        re.compile(r"\b(?:ele|ela|eles|elas|seus?|suas?|dele|dela|nasceu)\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"(?:en |maar )?(?:waar|wanneer|wie|wat|welke?|hoe|waarom)\b", re.IGNORECASE),
+        re.compile(r"\b(?:hij|zij|ze|hem|haar|hun|zijn|er|daar)\b", re.IGNORECASE),
+    ),
+)  # fmt: skip
+"""How questions begin in a language, and its pronouns."""
 OPENING = re.compile(r"^(?:and|but|so|then|also|ok(?:ay)?)\b[, ]*", re.IGNORECASE)
 
+_THINGS = """order act law treaty bill code rule plan project program programme system protocol method theory award
+prize cup league season report section article chapter version model series note notes manual guide policy agreement
+convention declaration constitution amendment resolution directive regulation decree charter edict protocol standard"""
+THINGS = frozenset(_THINGS.split())
+"""Words of names that are no person's."""
 QUESTION_MARK = "Question: "
+LONGEST_OPENING = 60  # characters of a question that says too little alone
 ANSWER_MARK = "Answer: "
 
 
@@ -39,9 +112,11 @@ def complete_question(question: str, conversation: Sequence[str]) -> str:
     'Where was Rick Ross born?'
     >>> complete_question("Who wrote Don Juan?", said)
     'Who wrote Don Juan?'
+    >>> complete_question("No, I meant Don Juan", ["Question: Who wrote Emma?\\nAnswer: Jane Austen."])
+    'Who wrote Don Juan?'
     """
     question = question.strip()
-    turns = [_parts_of(turn) for turn in conversation]
+    turns = [parts for parts in map(_parts_of, conversation) if not social_kind(parts[0])]
     if not turns or not question:
         return question
 
@@ -54,8 +129,7 @@ def complete_question(question: str, conversation: Sequence[str]) -> str:
     if completed == question and not names_in(question):
         completed = _with_topic_named(question, mentioned)
     if completed == question:
-        return question
-
+        return _with_name_behind(question, mentioned)
     completed = OPENING.sub("", completed)
     return completed[:1].upper() + completed[1:]
 
@@ -81,12 +155,77 @@ def _parts_of(turn: str) -> tuple[str, str]:
 
 
 def _asked_of_another(question: str, earlier: str) -> str:
-    """The earlier question asked of what "What about X?" names; "" for a question of another form."""
-    match = INSTEAD.match(question)
-    earlier_names = names_in(earlier)
-    if match is None or not earlier_names:
+    """The earlier question asked of what "What about X?", "And of X?" or "No, I meant X" names; "" for a question of
+    another form."""
+    correction = CORRECTION.match(question)
+    instead = None if correction else INSTEAD.match(question)
+    if correction or instead:
+        topic = (correction or instead)["topic"]  # type: ignore[index]
+        return _with_topic(earlier, _bare(topic), "")
+
+    not_that = NOT_THAT.fullmatch(question.rstrip(" ?.!"))
+    if not_that is not None and not _WORD_OF_QUESTION.search(question):
+        return _with_topic(earlier, _bare(not_that["topic"] or not_that["right"]), "")
+
+    no_but = NO_BUT.match(question)
+    if no_but is not None and not _WORD_OF_QUESTION.search(question):
+        return _with_topic(earlier, _bare(no_but["topic"]), "")
+
+    of_another = OF_ANOTHER.fullmatch(question)
+    if of_another is None or _WORD_OF_QUESTION.search(question):
         return ""
-    return earlier.replace(earlier_names[-1], match["topic"], 1)
+    topic = of_another["topic"]
+    is_named = bool(names_in(question) or ARTICLE.match(topic) or of_another["place"]) or any(map(str.isdigit, topic))
+    return _with_topic(earlier, _bare(of_another["topic"]), of_another["place"] or "") if is_named else ""
+
+
+def _bare(topic: str) -> str:
+    """The topic without what ends a sentence, and without "not the other one" behind it."""
+    return re.split(r",? (?:and )?not |, |[;?!]", topic, maxsplit=1)[0].strip(" .?!")
+
+
+def _with_topic(earlier: str, topic: str, place: str) -> str:
+    """The earlier question with the topic in the place of what it was asked of; "" if it names nothing."""
+    if not topic:
+        return ""
+    year = re.fullmatch(r"(?:in |during )?((?:the )?\d{4}s?)", topic)
+    if year is not None:
+        in_year = f"{place or 'in'} {year[1]}"
+        if _YEAR.search(earlier):
+            return _YEAR.sub(in_year, earlier, count=1)
+        return f"{earlier.rstrip(' ?')} {in_year}?"
+
+    names = names_in(earlier)
+    if not names:
+        return ""
+    name = _named_after(place, earlier, names) or names[-1]
+    begin = earlier.rfind(name)
+    end = begin + len(name)
+
+    before = _ARTICLE_BEFORE.search(earlier[:begin])
+    has_article = ARTICLE.match(name) is not None
+    article = ARTICLE.match(topic)
+    if before is not None and article is not None:
+        is_foreign = article[0].strip().lower() not in ("the", "a", "an")
+        topic = f"{before[0] if is_foreign else article[0]}{topic[article.end() :]}"
+        begin = before.start()
+    elif (before is not None or has_article) and not ARTICLE.match(topic) and not _is_plural(topic):
+        begin = before.start() if before is not None else begin
+    return earlier[:begin] + topic + earlier[end:]
+
+
+def _named_after(place: str, earlier: str, names: Sequence[str]) -> str:
+    """The name that stands after the same preposition in the earlier question; "" if none does."""
+    if not place:
+        return ""
+    for name in names:
+        if re.search(rf"\b{re.escape(place)} (?:the |a |an )?{re.escape(name)}", earlier, re.IGNORECASE):
+            return name
+    return ""
+
+
+def _is_plural(topic: str) -> bool:
+    return " " not in topic and topic.endswith("s") and not topic.endswith("ss")
 
 
 def _subjects(turns: Sequence[tuple[str, str]], question: str) -> list[tuple[str, str]]:
@@ -99,9 +238,20 @@ def _subjects(turns: Sequence[tuple[str, str]], question: str) -> list[tuple[str
     for question_before, answer in reversed(turns):
         in_question = names_in(question_before)
         in_answer = names_in(answer, known=frozenset(_words_with_capitals(answer)))
+        is_of_person = _ASKED_OF_A_PERSON.match(question_before) is not None
         for name in (*in_answer, *in_question):
-            if name not in own:
-                subjects.setdefault(name, _kind_in(name, f"{answer} {question_before}"))
+            if name in own:
+                continue
+            kind = _kind_in(name, f"{answer} {question_before}")
+            if kind == "concept" and is_of_person and name in in_answer and name not in in_question:
+                kind = "person"
+            if (
+                kind == "concept"
+                and _IS_SOMEBODY.match(question_before)
+                and question_before.rstrip(" ?").endswith(name)
+            ):
+                kind = "person"
+            subjects.setdefault(name, kind)
     return list(subjects.items())
 
 
@@ -126,7 +276,8 @@ def _words_with_capitals(text: str) -> list[str]:
 
 
 def _with_pronouns_resolved(question: str, subjects: Sequence[tuple[str, str]]) -> str:
-    persons = _of_kinds(subjects, "person") or _of_kinds(subjects, "concept")
+    persons = [name for name in _of_kinds(subjects, "person") if not _is_of_a_thing(name)]
+    persons = persons or [name for name in _of_kinds(subjects, "concept") if _may_be_a_person(name)]
     places = _of_kinds(subjects, "place")
     things = _of_kinds(subjects, "organisation", "work", "event", "place", "species") or _of_kinds(subjects, "concept")
 
@@ -139,6 +290,16 @@ def _with_pronouns_resolved(question: str, subjects: Sequence[tuple[str, str]]) 
     if GROUP_PRONOUN.search(question):
         return _replaced(GROUP_PRONOUN, question, things)
     return question
+
+
+def _may_be_a_person(name: str) -> bool:
+    """Whether a name of which nothing is told may be a person's: no word of it is a thing's, and it has no number."""
+    kinds = [KIND_OF_NOUN.get(word.lower(), "person") for word in name.split()]
+    return set(kinds) <= {"person"} and not _is_of_a_thing(name)
+
+
+def _is_of_a_thing(name: str) -> bool:
+    return any(word.lower() in THINGS or word[:1].isdigit() for word in name.split())
 
 
 def _of_kinds(subjects: Sequence[tuple[str, str]], *kinds: str) -> list[str]:
@@ -166,6 +327,21 @@ def _with_topic_named(question: str, subjects: Sequence[tuple[str, str]]) -> str
         if of_that_kind:
             return f"{question[: definite.start()]}{of_that_kind[0]}{question[definite.end() :]}"
 
-    if subjects and OPENING.match(question):
+    says_too_little = len(question) <= LONGEST_OPENING and len(content_words(question)) <= 1
+    if subjects and OPENING.match(question) and says_too_little:
         return f"{question.rstrip('?. ')} ({subjects[0][0]})?"
     return question
+
+
+def _with_name_behind(question: str, subjects: Sequence[tuple[str, str]]) -> str:
+    """A question of another language with a pronoun, and behind it the latest name, which is what it may stand for."""
+    for begins, pronouns in _OTHER_LANGUAGES:
+        if begins.match(question) and pronouns.search(question) and subjects and not _names_beyond_first(question):
+            return f"{question.rstrip('?. ')} ({subjects[0][0]})?"
+    return question
+
+
+def _names_beyond_first(question: str) -> bool:
+    """Whether a word after the first begins with a capital, as names do (and nouns of German, which then are asked
+    about)."""
+    return any(word[:1].isupper() for word in question.split()[1:])

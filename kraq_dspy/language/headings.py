@@ -12,6 +12,7 @@ from kraq_dspy.language.text import HEADING, WORD, content_words, parted
 from kraq_dspy.language.vocabulary import GENERIC_HEADINGS, PROCEDURES, STOP
 
 LONGEST = 120  # characters of a heading
+LONGEST_LINE = 2000  # characters of a heading with its mark-up
 LONGEST_TOPIC = 5  # words of a heading that names a topic; longer ones are headlines
 QUOTES = ("“”", "‘’", '""', "''")
 DETERMINERS = frozenset(["the", "a", "an", "your", "my", "our", "other", "more", "all"])
@@ -63,7 +64,7 @@ _NUMBER = re.compile(
     r"\d+(?:\.\d+)+[.):]?|(?:\d+|[IVX]+)[.):]) +",
     re.IGNORECASE,
 )
-_MARKUP = re.compile(r"[*_`#]+|\[([^\]]*)\]\([^)]*\)|\s*\{#[^}]*\}")
+_MARKUP = re.compile(r"[*_`#]+|\[([^\[\]]*)\]\([^()]*\)|(?<!\s)\s*\{#[^{}]*\}")
 _LOOSE_END = re.compile(r"(?:\s+(?:a|an|and|or|the)|\s*[/&,.:;–—-])+$")
 """What a heading ends in that goes on in the next line."""
 _NO_HEADING = re.compile(r"\S*[._/\\]\S*|\[.*\]|[\W\d_]*|(?:PMID|ISBN|ID)?\s*\d+.*|.*https?://.*", re.IGNORECASE)
@@ -264,6 +265,8 @@ def _asked(question: str, subject: str) -> str:
 
 def _plain(line: str) -> str:
     """The heading without mark-up and number; "" for what is none, or stands over half of all texts."""
+    if len(line) > LONGEST_LINE:
+        return ""
     text = _MARKUP.sub(lambda match: match[1] or "", html.unescape(line))
     text = _NUMBER.sub("", " ".join(text.split()).strip("-–—:. "))
     text = _LOOSE_END.sub("", text.partition(" (")[0] if text.count("(") != text.count(")") else text)

@@ -16,7 +16,7 @@ LENGTH = range(6, 23)  # words of a question
 LONGEST_SUBJECT = 10  # words
 MOST_READ = 400  # sentences
 
-_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\bBIBREF\d+)")
+_ASIDE = re.compile(r"(?<!\s)\s*+(?:\([^()]*\)|\[[^\[\]]*\]|\bBIBREF\d+)")
 _REPORTED = re.compile(
     r"^.*?\b(?:suggest|indicat|show|conclud|demonstrat|confirm|reveal|found|not|argu|recommend)(?:e|s|es|ed)?"
     r"(?: \w+ly)? that "

@@ -182,7 +182,7 @@ def without_asides(sentence: str) -> str:
     """Leave out references and what stands in brackets, brackets inside brackets too."""
     before = ""
     while before != sentence:
-        before, sentence = sentence, re.sub(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])", "", sentence)
+        before, sentence = sentence, re.sub(r"(?<!\s)\s*+(?:\([^()]*\)|\[[^\[\]]*\])", "", sentence)
     return REFERENCE.sub("", sentence).replace(" ,", ",").replace("  ", " ")
 
 
@@ -257,7 +257,7 @@ def _openings(passages: Sequence[str]) -> list[str]:
 
 def _titles_of(headings: Sequence[Heading]) -> dict[str, None]:
     """The headings as titles, without what tells namesakes apart: brackets, then a comma."""
-    bare = [re.sub(r" \([^)]*\)$", "", heading.text) for heading in headings]
+    bare = [re.sub(r" \([^()]*\)$", "", heading.text) for heading in headings]
     before_comma = [title.partition(", ")[0] for title in bare]
     return dict.fromkeys([*bare, *before_comma])
 
@@ -354,7 +354,7 @@ def _by_weight(title: str, parts: list[str], body: str) -> list[str]:
     if not has_capitals(body):
         return frequent_terms(f"{title}\n{body}") or ([title] if title else [])
 
-    bare_title = re.sub(r"\s*\([^)]*\)", "", title)
+    bare_title = re.sub(r"(?<!\s)\s*+\([^()]*\)", "", title)
     weights = _weights_of_names(parts, bare_title, body)
     in_title = sorted((name for name in weights if name in bare_title), key=bare_title.find)
     for place, name in enumerate(in_title):

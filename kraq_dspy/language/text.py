@@ -43,7 +43,7 @@ def sentences(text: str) -> list[str]:
     return parts
 
 
-_MARKED_HEADING = re.compile(r" {0,3}#{1,6} +(?P<text>.*?)[ #]*")
+_MARKED_HEADING = re.compile(r" {0,3}#{1,6} +(?P<text>.*)")
 _ENDS_TEXT = re.compile(r"[.!。！।…:;,][\"”’')\]]*\s*$")
 _ASKS = re.compile(r"[?？؟][!！]*[\"”’')\]]*\s*$")
 _LONGEST_HEADING = 90  # characters
@@ -84,7 +84,7 @@ def _section(heading: str, lines: Sequence[str]) -> Iterator[tuple[str, list[str
 def _heading_of(line: str, following: str) -> str:
     """The line's text if it is a heading of the next; "" if it is text itself."""
     if marked := _MARKED_HEADING.fullmatch(line):
-        return marked["text"]
+        return marked["text"].rstrip(" #")
     line = line.strip()
     is_short = 0 < len(line) <= _LONGEST_HEADING and not _ITEM.match(line)
     if not is_short:

@@ -11,8 +11,7 @@ from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
-from kraq_dspy.records import Question
-from kraq_dspy.retrievers.combined import CombinedRetriever, SharingOptions
+from kraq_dspy.retrievers.combined import CombinedRetriever, SharingOptions, has_questions, require_questions
 from kraq_dspy.retrievers.hits import RetrievalRequest
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 from kraq_dspy.spec import Note, ProgramSpec, Space, option
@@ -83,8 +82,10 @@ class CombinedRetrieveRAG(SavableModule):
 
 def make_combined(space: Space, retrieve: Retriever, options: CombinedOptions) -> CombinedRetrieveRAG:
     sizes = {name: value for name, value in asdict(options).items() if name != "questions"}
-    if not space.index.count(Question):
+    if options.questions == "kraq" and not has_questions(space, "kraq"):
         sizes["alpha"] = 1.0  # retrieval alone: no names were found to ask about
+    elif options.alpha < 1:
+        require_questions(space, options.questions)
     return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
 
 

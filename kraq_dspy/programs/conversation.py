@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 MOST_TURNS = 6
 """The latest turns that are shown to the model."""
 LONGEST_ANSWER = 600
-"""Characters of an earlier answer that are shown to the model."""
+"""Characters of an earlier question or answer that are shown to the model."""
 
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 """What OpenAI's two protocols call a part of a message that is text."""
@@ -141,9 +141,12 @@ def _turn(entry: Any) -> Turn:
 
 
 def _as_text(turn: Turn) -> str:
-    """The turn as the model reads it; a long answer loses its middle."""
-    answer = turn.answer
-    if len(answer) > LONGEST_ANSWER:
-        half = LONGEST_ANSWER // 2
-        answer = f"{answer[:half]} ... {answer[-half:]}"
-    return f"Question: {turn.question}\nAnswer: {answer}"
+    """The turn as the model reads it; a long question or answer loses its middle."""
+    return f"Question: {_without_middle(turn.question)}\nAnswer: {_without_middle(turn.answer)}"
+
+
+def _without_middle(text: str) -> str:
+    if len(text) <= LONGEST_ANSWER:
+        return text
+    half = LONGEST_ANSWER // 2
+    return f"{text[:half]} ... {text[-half:]}"

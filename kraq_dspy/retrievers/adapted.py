@@ -73,9 +73,9 @@ class AdaptedRetriever(RetrievingModule):
         return [self._hit(question, passage, rank) for rank, passage in enumerate(passages, start=1)]
 
     def _hit(self, question: str, passage: Any, rank: int) -> Hit:
-        passage = getattr(passage, "long_text", passage)  # as DSPy's retrieval models wrap theirs
         if isinstance(passage, Hit):
             return passage
+        passage = getattr(passage, "long_text", passage)  # as DSPy's retrieval models wrap theirs
         if isinstance(passage, Chunk):
             return Hit(passage, 1 / rank, question, self.name)
         if not isinstance(passage, str):

@@ -222,7 +222,30 @@ def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None
     return NearestQuestions(stored, stored, encoder)
 
 
+def require_questions(space: Space, source: str) -> None:
+    """Raise IndexStateError, with the command that makes them, for an index without questions of the source: without
+    them an arm would be retrieval alone, and be reported as something else."""
+    if has_questions(space, source):
+        return
+    if source == "random":
+        raise IndexStateError(
+            "The index holds no random questions, the papers' baseline. Make them: kraq index CORPUS --out DIR "
+            "--random-questions"
+        )
+    raise IndexStateError(
+        "The index holds no questions of its communities, and combined retrieval needs them. Make them with `kraq "
+        "resume DIR`, or go without them (alpha=1)."
+    )
+
+
+def has_questions(space: Space, source: str) -> bool:
+    """Whether the index has questions of the source: "kraq" or "random"."""
+    return any(True for _ in space.index.all(Question, source=source))
+
+
 def make_combined(space: Space, options: CombinedRetrieverOptions) -> CombinedRetriever:
+    if options.alpha < 1:
+        require_questions(space, options.questions)
     shares = asdict(options)
     retrieve, questions = space.retriever(shares.pop("over")), space.questions(shares.pop("questions"))
     return CombinedRetriever(retrieve, questions, **shares)

@@ -226,6 +226,7 @@ class StoredSteps(ProgramRunner):
     ) -> AsyncIterator[Done]:
         if total is not None:
             self.progress.start(stage, total)
+        self.models.put_states_into(program)
         lm = self.models[role]
         max_tokens = limit_of(lm_of(program, lm))
         keeper = StageResults(self.results, stage, program, model_of(program, lm), max_tokens)

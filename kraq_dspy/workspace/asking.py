@@ -24,6 +24,7 @@ from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.hits import hits_checked_by
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.choosing import ProgramMaker
+from kraq_dspy.workspace.not_searched import asked_for_name, without_search
 from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
 from kraq_dspy.workspace.suggesting import (
     STARTERS,
@@ -59,6 +60,7 @@ class Answering(ProgramMaker):
         history: HistoryLike = None,
         next_questions: int = NEXT,
         refuse: bool = False,
+        anyway: bool = False,
         **inputs: Any,
     ) -> dspy.Prediction:
         """Answer a question with a program, or with a program of this name; by default with
@@ -87,9 +89,20 @@ class Answering(ProgramMaker):
         With `refuse`, no program sees a question that the documents do not answer. `is_refusal`
         recognizes such a prediction; its `next_questions` are the nearest ones that the documents
         do answer.
+
+        Nothing is searched for thanks and greetings, which get a word in return, nor for "Where was
+        he born?" if nobody was named: the answer asks for the name. Such a prediction has no hits,
+        and `source` says which of the two it is ("social", "asks back"). With `anyway`, the program
+        sees these too.
         """
         with self._asking(question, program) as (question, program, flaws):
+            reply = None if anyway else without_search(question)
+            if reply is not None:
+                return reply
+
             complete = self._standalone(question, history)
+            if not anyway and (asks_back := asked_for_name(complete)) is not None:
+                return asks_back
             if refuse and (refused := self._refused(complete)) is not None:
                 return refused
             prediction = with_flaws(program(question=complete.question, **inputs), flaws)
@@ -103,12 +116,19 @@ class Answering(ProgramMaker):
         history: HistoryLike = None,
         next_questions: int = NEXT,
         refuse: bool = False,
+        anyway: bool = False,
         **inputs: Any,
     ) -> dspy.Prediction:
         """Do the same as `ask` in an event loop. If you cancel it, it cancels the model's calls
         in flight."""
         with self._asking(question, program) as (question, program, flaws):
+            reply = None if anyway else without_search(question)
+            if reply is not None:
+                return reply
+
             complete = await call(self._standalone, question, history)
+            if not anyway and (asks_back := asked_for_name(complete)) is not None:
+                return asks_back
             if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
                 return refused
 
@@ -124,6 +144,7 @@ class Answering(ProgramMaker):
         history: HistoryLike = None,
         next_questions: int = NEXT,
         refuse: bool = False,
+        anyway: bool = False,
         **inputs: Any,
     ) -> Iterator[Any]:
         """Answer as `ask` does, as it comes: a `dspy.streaming.StatusMessage` for each stage, then
@@ -132,9 +153,17 @@ class Answering(ProgramMaker):
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
         with self._asking(question, program) as (question, program, flaws):
+            reply = None if anyway else without_search(question)
+            if reply is not None:
+                yield reply
+                return
+
             if history:
                 yield StatusMessage("completing the question")
             complete = self._standalone(question, history)
+            if not anyway and (asks_back := asked_for_name(complete)) is not None:
+                yield asks_back
+                return
             if refuse and (refused := self._refused(complete)) is not None:
                 yield refused
                 return
@@ -153,15 +182,24 @@ class Answering(ProgramMaker):
         history: HistoryLike = None,
         next_questions: int = NEXT,
         refuse: bool = False,
+        anyway: bool = False,
         **inputs: Any,
     ) -> AsyncGenerator[Any, None]:
         """Do as `stream` does, in an event loop, for one task to listen to. To close it
         (`contextlib.aclosing`) or to cancel the task ends the program, and cancels the model's
         calls in flight."""
         with self._asking(question, program) as (question, program, flaws):
+            reply = None if anyway else without_search(question)
+            if reply is not None:
+                yield reply
+                return
+
             if history:
                 yield StatusMessage("completing the question")
             complete = await call(self._standalone, question, history)
+            if not anyway and (asks_back := asked_for_name(complete)) is not None:
+                yield asks_back
+                return
             if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
                 yield refused
                 return
@@ -270,6 +308,7 @@ class Answering(ProgramMaker):
     def _standalone(self) -> StandaloneQuestion:
         """What makes a question of a conversation complete."""
         step = StandaloneQuestion()
+        self.require_readable_states()
         fill_in(step, self.models, "rewriter")
         return step
 

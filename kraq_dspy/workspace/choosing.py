@@ -93,6 +93,7 @@ class ProgramMaker(OpenedIndex):
         program = choice.spec.make(self, part, choice.options)
         if self.check is not None:
             have_looked_at(program, self.check)
+        self.require_readable_states()
         fill_in(program, self.models, choice.spec.role, choice.spec.roles)
         if state is not None:
             saved = read_state(Path(state))

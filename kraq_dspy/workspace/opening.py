@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,7 +39,7 @@ from kraq_dspy.retrievers.metadata_filter import KnownMetadata
 from kraq_dspy.retrievers.raptor import SummaryTree
 from kraq_dspy.retrievers.rerank import questions_by_chunk
 from kraq_dspy.settings import Settings
-from kraq_dspy.state import ProgramState
+from kraq_dspy.state import ProgramState, StepStates
 
 logger = logging.getLogger(__name__)
 
@@ -112,6 +113,13 @@ class OpenedIndex(SharedByCopies):
             return {}
         return {SCOPE: None if self.scope.is_everything else sorted(self.scope.labels)}
 
+    def require_readable_states(self) -> None:
+        """Raises ScopeError as `require_readable` does, for the states that the workspace was opened with."""
+        states = self.models.states
+        if isinstance(states, StepStates):
+            for file, state in states.by_file.items():
+                self.require_readable(state, file)
+
     def require_readable(self, state: ProgramState, source: Path) -> None:
         """Raises ScopeError for a compiled program whose demonstrations may hold more than may be read here."""
         if self.scope is None or self.scope.is_everything:
@@ -138,6 +146,7 @@ class OpenedIndex(SharedByCopies):
         models: ModelsLike | None = None,
         write: bool = False,
         trust: bool = False,
+        program_states: Sequence[str | Path] = (),
     ) -> Self:
         """Open an index. Without `settings` its own are used: the encoder and the models that built
         it.
@@ -148,8 +157,12 @@ class OpenedIndex(SharedByCopies):
         `models` are a `dspy.LM`, models by role (`{"drafter": lm}`), or `LanguageModels`; steps of programs that have
         none of their own get those that are given so.
 
+        `program_states` are files of `kraq optimize`. Whatever is asked through this workspace gets what they hold of
+        its steps: programs, retrievers that rewrite, the completion of a conversation's questions, judges, and the
+        steps of test sets.
+
         Raises IndexStateError when there is no index, EncoderMismatchError when another encoder made its vectors,
-        UntrustedError when it names servers that nobody agreed to.
+        UntrustedError when it names servers that nobody agreed to, StateError for a file that is no state.
         """
         index = Index.open(Path(path), write=write)
         try:
@@ -162,10 +175,17 @@ class OpenedIndex(SharedByCopies):
             else:
                 encoder = as_embedder(embedder)
             index.require_encoder(encoder)
-            return cls(index, encoder, as_models(models, settings, embedder=encoder))
+            own = as_models(models, settings, embedder=encoder)
+            if program_states:
+                own.states = StepStates(program_states)
+            return cls(index, encoder, own)
         except BaseException:
             index.close()  # with its lock
             raise
+
+    def let_go(self) -> None:
+        """Hold the state no more, so that it may be removed, in a process that ends at once."""
+        self._index.let_go()
 
     def close(self) -> None:
         if "summarised" in self.__dict__:  # was asked for
@@ -274,9 +294,10 @@ class OpenedIndex(SharedByCopies):
         """The encoder of the section [instructed]: passages as seen from a question."""
         return load_instructed_embedder(self.models.settings.instructed)
 
-    def precomputed(self) -> InstructedStore | StoredSentences:
-        """Open what `kraq precompute DIR` stored. Raises IndexStateError if it was not run."""
-        return open_precomputed(self.index, self.instructed_embedder)
+    def precomputed(self, source: str = "kraq") -> InstructedStore | StoredSentences:
+        """Open what `kraq precompute DIR` stored for the questions of a source: "kraq" or "random".
+        Raises IndexStateError if it was not run for them."""
+        return open_precomputed(self.index, self.instructed_embedder, source)
 
     def shortener(self, share: float) -> Shorten:
         """Make what puts a text in fewer words, as the section [k2rag] says."""

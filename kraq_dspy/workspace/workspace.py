@@ -56,6 +56,19 @@ class Workspace(Answering):
         allowed = [document_id for document_id, labels in self._index.labels().items() if scope.allows(labels)]
         return self._part(allowed, scope)
 
+    def handed_over(self, scope: Scope) -> Self:
+        """Do as `scoped` does, and keep no hold on the whole: the former state of an index that
+        changes can go while the other workspace is used. This one is closed then.
+
+        Raises ScopeError as `scoped` does.
+        """
+        scoped = self.scoped(scope)
+        if scoped._index is self._index:
+            scoped._owns_index, self._owns_index = True, False
+        else:
+            self.close()
+        return scoped
+
     def prepare(self, scope: Scope, progress: Progress | None = None) -> None:
         """Make the view of a scope now. The models of this workspace, not templates, rewrite what
         was also made from documents outside the scope.

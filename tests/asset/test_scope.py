@@ -282,6 +282,13 @@ def test_a_document_whose_labels_become_unclear_is_its_owners_until_they_are_men
     assert seen() == ["ada.md", "keats.md"]
 
 
+@pytest.mark.parametrize("program", ["efficient", "graph-local"])
+def test_a_scope_that_reads_nothing_is_not_told_to_finish_the_build(program: str, index: Path) -> None:
+    said = pytest.raises(KraqError, match="none has one of the labels")
+    with Workspace.open(index) as space, space.scoped(Scope(["nobody"])) as nobody, said:
+        nobody.ask("Where did Ada live?", program)
+
+
 def test_an_export_of_ours_keeps_its_labels_when_it_is_indexed(index: Path, tmp_path: Path) -> None:
     with Workspace.open(index) as space, space.scoped(Scope.everything()) as owner:
         export_index(owner.index, tmp_path / "out", "jsonl")

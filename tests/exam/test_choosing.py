@@ -266,3 +266,12 @@ def test_shares_are_of_known_kinds_and_quotas_sum_up() -> None:
         read_shares({"brigde": 1})
     with pytest.raises(ConfigError, match="No kind has a share"):
         read_shares({"fact": 0})
+
+
+def test_every_near_duplicate_of_a_source_is_found_however_many_there_are() -> None:
+    copies = [chunk(f"copy{number}", RHINE.text) for number in range(9)]
+    other = chunk("other", "Rhine wine is drunk cold.")
+    vectors = np.array([[1, 0]] * 10 + [[0, 1]], np.float32)
+    records = RecordsInMemory([RHINE, *copies, other], vectors)
+
+    assert {twin.id for twin in GoldFinder({}, records, records).twins(RHINE)} == {copy.id for copy in copies}

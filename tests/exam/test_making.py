@@ -336,3 +336,39 @@ def test_what_a_passage_said_when_it_was_gold_stands_in_the_row() -> None:
 
     assert as_row(as_line(TestsetRow("t", "Q?", "fact", passages=(passage,)))).passages == (passage,)
     assert dataclasses.fields(GoldPassage)[0].name == "chunk_id"
+
+
+def rows_of(path: Path, texts: dict[str, str], n: int = 20) -> Testset:
+    build_index([Document(name, name.title(), text) for name, text in texts.items()], path)
+    with Workspace.open(path) as space:
+        return make_testset(space, n)
+
+
+def test_one_sentence_gives_a_fact_and_the_kinds_that_are_missing_are_named(tmp_path: Path) -> None:
+    made = rows_of(tmp_path / "dam.kraq", {"dam": "The dam at Lurr was built by Nora Bell in 1934."})
+
+    assert made.counts() == {"fact": 1}
+    assert made.left_out["unanswerable"] == "what it asks, another kind asks already"
+    assert set(made.left_out) == {"bridge", "list", "comparison", "broad", "unanswerable", "false_premise"}
+
+
+def test_a_text_that_stands_in_six_documents_is_asked_about_once_and_all_six_are_gold(tmp_path: Path) -> None:
+    mill = "The mill at Orrin burned down in 1871. Its owner was Karl Voss. The mill employed 40 people."
+    made = rows_of(tmp_path / "mill.kraq", {f"report {number}": mill for number in range(6)})
+
+    [fact] = [row for row in made if row.type == "fact"]
+    assert set(fact.supporting_ids) == {f"report {number}" for number in range(6)}
+    assert sum(row.type == "unanswerable" for row in made) <= 1
+
+
+def test_a_set_of_questions_without_an_answer_is_followed_by_a_command_that_runs(
+    folder: Path, tmp_path: Path, kraq: WarmShell
+) -> None:
+    out = tmp_path / "none.jsonl"
+    made = kraq("testset", "make", str(folder), "--out", str(out), "-n", "2", "--kinds", "unanswerable")
+
+    [suggested] = [line for line in made.stdout.splitlines() if line.startswith("Try: kraq ")]
+    words = suggested.removeprefix("Try: kraq ").split()
+
+    assert "--retrieval-only" not in words
+    assert kraq(*words, "--out", str(tmp_path / "run")).returncode == 0

@@ -35,13 +35,55 @@ def test_what_about_asks_the_earlier_question_of_another_thing() -> None:
     assert complete_question("What about Roc Nation?", [LABEL]) == "Who founded Roc Nation?"
 
 
+COACH = "Question: Who is the coach of the Foxes?\nAnswer: Mia Dahl. The coach of the Foxes is Mia Dahl."
+MATCHES = "Question: How many matches did the Ravens win?\nAnswer: 12. Team Ravens won 12 matches."
+ORDER = "Question: Who signed Executive Order 10925?\nAnswer: "
+CUP = "Question: Who won the cup in 1910?\nAnswer: Ida Berg."
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "complete"),
+    [
+        (COACH, "And of the Ravens?", "Who is the coach of the Ravens?"),
+        (COACH, "and the Ravens?", "Who is the coach of the Ravens?"),
+        (COACH, "And the mill?", "Who is the coach of the mill?"),
+        (COACH, "No, I meant the Ravens", "Who is the coach of the Ravens?"),
+        (COACH, "Sorry, I mean the Ravens.", "Who is the coach of the Ravens?"),
+        (COACH, "no, the Ravens", "Who is the coach of the Ravens?"),
+        (COACH, "Not the Foxes, the Ravens", "Who is the coach of the Ravens?"),
+        (COACH, "The Ravens, not the Foxes!", "Who is the coach of The Ravens?"),
+        (COACH, "Was ist mit den Ravens?", "Who is the coach of the Ravens?"),
+        (COACH, "Nein, ich meinte die Ravens", "Who is the coach of the Ravens?"),
+        (COACH, "Et des Ravens ?", "Who is the coach of the Ravens?"),
+        (MATCHES, "What about the Foxes?", "How many matches did the Foxes win?"),
+        (MATCHES, "What about Oslo?", "How many matches did Oslo win?"),
+        (CUP, "And in 1911?", "Who won the cup in 1911?"),
+        (CUP, "How about 1912?", "Who won the cup in 1912?"),
+        (LABEL, "Wo wurde er geboren?", "Wo wurde er geboren (Rick Ross)?"),
+        (LABEL, "Où est-il né ?", "Où est-il né (Rick Ross)?"),
+        (f"{ORDER}John F. Kennedy", "When did he sign it?", "When did John F. Kennedy sign it?"),
+        (f"{ORDER}I do not know", "When did he sign it?", "When did he sign it?"),
+    ],
+)
+def test_a_correction_and_a_follow_up_without_a_verb_ask_the_earlier_question(
+    said: str, question: str, complete: str
+) -> None:
+    assert complete_question(question, [said]) == complete
+
+
+def test_thanks_between_two_questions_are_no_question_before_the_second() -> None:
+    thanks = "Question: ok great, thank you very much\nAnswer: You are welcome."
+    assert complete_question("And of the Ravens?", [COACH, thanks]) == "Who is the coach of the Ravens?"
+
+
 def test_the_latest_turn_is_meant() -> None:
     assert complete_question("When was he born?", [LABEL, FILM]) == "When was Tim Burton born?"
     assert complete_question("When was he born?", [FILM, LABEL]) == "When was Rick Ross born?"
 
 
 @pytest.mark.parametrize(
-    "question", ["Who wrote Don Juan?", "Who is there?", "Wo wurde er geboren?", "What time is it?"]
+    "question",
+    ["Who wrote Don Juan?", "Who is there?", "What time is it?", "And who owns the mill?", "Wo liegt die Mühle?"],
 )
 def test_a_question_that_is_complete_or_not_understood_stays_as_it_is(question: str) -> None:
     assert complete_question(question, [LABEL]) == question

@@ -59,7 +59,7 @@ def test_of_a_model_that_repeats_an_earlier_question_rules_complete_the_question
 
 def test_what_rules_cannot_complete_stays_as_it_was() -> None:
     with dspy.context(lm=replying("")):
-        assert StandaloneQuestion()("Wo wurde er geboren?", SAID).question == "Wo wurde er geboren?"
+        assert StandaloneQuestion()("Wo liegt die Stadt?", SAID).question == "Wo liegt die Stadt?"
 
 
 def test_of_a_model_that_fails_rules_complete_the_question_and_the_log_says_so(

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +12,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads, Refuses
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
@@ -31,17 +30,13 @@ FROM_WHOM = {"catalogue": "prepared answer", "refusal": "--answer-anyway asks al
 """The line under an answer that no program gave, by its source."""
 EVIDENCE = 3  # passages shown unless more are asked for
 
-State = Annotated[
-    Path | None,
-    typer.Option("--program-state", metavar="FILE", help="Program or step that `kraq optimize` saved."),
-]
 Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")]
 
 Stream = Annotated[bool, Flag("--stream/--no-stream", help="Show the answer in a terminal while the model writes it.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask(ChosenProgram, Reads, Refuses):
+class Ask(TakesStates, ChosenProgram, Reads, Refuses):
     """Answer QUESTION from the index, and show the evidence.
 
     If the documents do not answer it, kraq refuses and offers the nearest questions that they do
@@ -51,12 +46,12 @@ class Ask(ChosenProgram, Reads, Refuses):
     index_dir: IndexDir
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="Your question.")]
     evidence: Evidence = EVIDENCE
-    program_state: State = None
     stream: Stream = True
     json: Json = False
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
+        from kraq_dspy.workspace.not_searched import is_searched
         from kraq_dspy.workspace.refusing import is_refusal
 
         question = normalised(self.question)
@@ -65,17 +60,24 @@ class Ask(ChosenProgram, Reads, Refuses):
         choice = self.choice()
         tell_what_is_cut_off()
         with self.opened(self.index_dir) as space:
-            answer = space.prepared(question) if self.is_default and self.program_state is None else None
+            answer = space.prepared(question) if self.is_default and not self.program_state else None
             if answer is None:
-                program = space.make_program(choice, state=self.program_state)
+                program = space.make_program(choice)
+                self.require_asked("ask", "conversation", programs=[program])
                 refuse = self.refuses(space)
-                answer = asked(space, program, question, stream=self.stream and not self.json, refuse=refuse)
+                stream = self.stream and not self.json
+                answer = asked(space, program, question, stream=stream, refuse=refuse, anyway=self.answer_anyway)
             model = space.models[choice.role].model
         if self.json:
             print_json(answer_fields(question, choice.spec.name, model, answer))
         else:
             show_answer(question, choice, model, answer, self.evidence)
-        if self.k is not None and not is_refusal(answer) and choice.budget > len(answer.hits) > 0:
+        if (
+            self.k is not None
+            and is_searched(answer)
+            and not is_refusal(answer)
+            and choice.budget > len(answer.hits) > 0
+        ):
             note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
 
 
@@ -87,17 +89,18 @@ def asked(
     stream: bool,
     history: "Sequence[Turn]" = (),
     refuse: bool = False,
+    anyway: bool = False,
 ) -> "dspy.Prediction":
     """Ask as `space.ask` does. With `stream` and a terminal, show the answer while the model
     writes it."""
     if not stream or not output.is_terminal:
-        return space.ask(question, program, history=history, refuse=refuse)
+        return space.ask(question, program, history=history, refuse=refuse, anyway=anyway)
     from dspy.streaming import StatusMessage, StreamResponse
 
     text, stage = "", ""
     prediction: Any = None
     with Live(console=output, transient=True, refresh_per_second=10) as live:
-        for value in space.stream(question, program, history=history, refuse=refuse):
+        for value in space.stream(question, program, history=history, refuse=refuse, anyway=anyway):
             if isinstance(value, StatusMessage):
                 stage = value.message
             elif isinstance(value, StreamResponse):

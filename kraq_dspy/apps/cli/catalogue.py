@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Owner, Owns, Scoped
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Owner, Owns, Scoped, TakesStates
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say, short, show_counts
 from kraq_dspy.errors import CatalogueError, ConfigError
@@ -198,7 +198,7 @@ class ExportEntries(Scoped, OfCatalogue):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seed(Owns, Calls, Limits):
+class Seed(TakesStates, Owns, Calls, Limits):
     """Answer the index's representative questions, and keep the answers for review.
 
     Run it again to resume an interrupted run, or after the index has grown: kraq skips existing
@@ -228,8 +228,10 @@ class Seed(Owns, Calls, Limits):
             )
         with opened_with_models(self) as (space, entries, bars):
             chosen = None if self.starters is None else [each.question for each in space.starters(self.starters)]
+            program = space.make_program(choice)
+            self.require_asked("catalogue seed", programs=[program])
             report = seed_answers(
-                space.index, entries, space.make_program(choice), space.models,
+                space.index, entries, program, space.models,
                 by=user(), questions=chosen, limit=self.limit, approve=self.approve, progress=bars,
             )  # fmt: skip
         if self.json:
@@ -244,7 +246,7 @@ class Seed(Owns, Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Synthesize(Owns, Calls, Limits):
+class Synthesize(TakesStates, Owns, Calls, Limits):
     """Make a question and its answer from each passage of the documents, and keep those that critics let pass: is it
     answered there, does anybody ask it, can it be understood alone?
 
@@ -283,6 +285,7 @@ class Synthesize(Owns, Calls, Limits):
         plan = SyntheticPlan(
             self.audience, self.keep, ChunkSettings(self.chunk_tokens, self.overlap), self.limit, self.critics
         )
+        self.require_asked("catalogue synthesize", "synthesizing")
         with opened_with_models(self, write=True) as (space, entries, bars):
             find = space.retriever("dense")
             report = make_synthetic_pairs(

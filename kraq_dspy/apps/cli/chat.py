@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.failures import in_words
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads, Refuses
+from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import errors, say, show_error
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chat(ChosenProgram, Reads, Refuses):
+class Chat(TakesStates, ChosenProgram, Reads, Refuses):
     """Ask one question after another, without waiting for models to load again.
 
     A question may refer to earlier ones ("Where was he born?"); "/new" begins another conversation.
@@ -26,8 +26,8 @@ class Chat(ChosenProgram, Reads, Refuses):
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import normalised
-        from kraq_dspy.language.follow_ups import pronoun_for_nobody
         from kraq_dspy.records import Turn
+        from kraq_dspy.workspace.not_searched import is_searched
 
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401 (input uses it)
@@ -35,6 +35,7 @@ class Chat(ChosenProgram, Reads, Refuses):
         tell_what_is_cut_off()
         with self.opened(self.index_dir) as space:
             program = space.make_program(choice)
+            self.require_asked("chat", "conversation", programs=[program])
             model = space.models[choice.role].model  # an error of its name or file ends the chat before a question
             suggested = list(space.starters(4))
             turns: list[Turn] = []
@@ -53,20 +54,27 @@ class Chat(ChosenProgram, Reads, Refuses):
                 is_suggested = line.isdecimal() and 0 < int(line) <= len(suggested)
                 if is_suggested:
                     question, history = suggested[int(line) - 1].text, ()
-                pronoun = pronoun_for_nobody(question)
-                if pronoun and not (history or is_suggested or self.answer_anyway):
-                    say(f'Nobody was named whom "{pronoun}" stands for: ask with the name.')
-                    continue
                 try:
-                    prepared = space.prepared(question) if self.is_default and not history else None
+                    prepared = (
+                        space.prepared(question) if self.is_default and not (history or self.program_state) else None
+                    )
                     answer = prepared or asked(
-                        space, program, question, stream=self.stream, history=history, refuse=self.refuses(space)
+                        space,
+                        program,
+                        question,
+                        stream=self.stream,
+                        history=history,
+                        refuse=self.refuses(space),
+                        anyway=self.answer_anyway or is_suggested,
                     )
                 except Exception as error:  # of this question; the next one may do
                     failure = in_words(error)
                     if failure is None:
                         raise
                     show_error(failure)
+                    continue
+                if not is_searched(answer):
+                    say(str(answer.answer))
                     continue
                 turns.append(Turn(answer.get("standalone_question") or question, str(answer.answer or "")))
                 suggested = list(answer.get("next_questions") or ())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, require_writable
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, TakesStates, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -60,7 +60,7 @@ def interval(value: "Interval", sign: str = "") -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalIndex(Reads, Calls, Limits):
+class EvalIndex(TakesStates, Reads, Calls, Limits):
     """Ask an index, as it is, every question of a file, and score the answers and what was found.
 
     Without answers in the file, kraq computes only the metrics that need none. `kraq report A B`
@@ -102,9 +102,6 @@ class EvalIndex(Reads, Calls, Limits):
     encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
-    program_state: Annotated[Path | None, typer.Option(metavar="FILE", help="Program that `kraq optimize` saved.")] = (
-        None
-    )
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
@@ -139,6 +136,7 @@ class EvalIndex(Reads, Calls, Limits):
             settings = space.models.settings
             systems = self._systems(space)
             metrics = self._metrics(systems, examples, thresholds)
+            self._require_asked(space, systems, metrics or [])
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
             folder = self.out or place_of(title, systems, metrics, examples, space, Path("runs"))
             require_writable(folder)
@@ -162,6 +160,16 @@ class EvalIndex(Reads, Calls, Limits):
             _show_result(result, files, checks, folder)
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
+
+    def _require_asked(self, space: "Workspace", systems: "Sequence[AskedSystem]", metrics: Sequence[str]) -> None:
+        """Raise StateError for a state of a step that neither the programs nor the metrics ask."""
+        if not self.program_state:
+            return
+        from kraq_dspy.eval.judges import JUDGED
+
+        programs = [space.make_program(each.choice) for each in systems if each.choice is not None]
+        judges = [JUDGED[name]() for name in metrics if name in JUDGED]
+        self.require_asked("eval", programs=[*programs, *judges])
 
     def _examples(self) -> "list[Example]":
         """The questions of the file, or as many of them as are asked, drawn by the seed."""
@@ -189,7 +197,7 @@ class EvalIndex(Reads, Calls, Limits):
         systems = []
         for program in programs:
             for retriever in retrievers:
-                systems.append(_program(space, program, retriever, self.program_state))
+                systems.append(_program(space, program, retriever, self.program_state or ()))
         return systems
 
     def _metrics(
@@ -233,20 +241,27 @@ def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
     return AskedSystem(name, make(space), False, about_retriever(name, space.embedder.name, [k]), make=make)
 
 
-def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":
+def _program(space: "Workspace", name: str | None, retriever: str | None, states: Sequence[Path]) -> "AskedSystem":
     from kraq_dspy.eval.about import about_choice
     from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
-    program = space.make_program(choice, state=state)
+    program = space.make_program(choice)
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
 
     def make(index: "Workspace") -> "dspy.Module":
-        return index.make_program(choice, state=state)
+        return index.make_program(choice)
 
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
-    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice, make)
+    return AskedSystem(
+        label,
+        program,
+        True,
+        {**about, **({"state": ", ".join(each.name for each in states)} if states else {})},
+        choice,
+        make,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,26 @@
 """Offers an index as tools for agents: `kraq mcp`."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Reads, Refuses
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import needs
 
+if TYPE_CHECKING:
+    from kraq_dspy.apps.mcp.tools import IndexTools
+
 
 @dataclass(frozen=True, kw_only=True)
-class Mcp(ChosenProgram, Reads, Refuses):
+class Mcp(TakesStates, ChosenProgram, Reads, Refuses):
     """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
     neighbours_of, read_document.
 
@@ -40,15 +44,20 @@ class Mcp(ChosenProgram, Reads, Refuses):
                     from kraq_dspy.apps.serve.serve_settings import ServeSettings
                     from kraq_dspy.apps.serve.server import Server, address_of, bound
                 from kraq_dspy.apps.mcp.tools import IndexTools
+                from kraq_dspy.workspace.newest_state import moving_on
 
                 settings = (
                     ServeSettings(self.host, self.port, os.environ.get("KRAQ_TOKEN") or None) if self.http else None
                 )
                 listening = stack.enter_context(bound(self.host, self.port)) if self.http else None
                 choice = self.choice()
+                self.require_asked("mcp", "answering", "conversation")
                 space = stack.enter_context(self.opened(self.index_dir))
-                server = make_server(IndexTools(space, choice, answer_anyway=self.answer_anyway))
+                tools = IndexTools(space, choice, answer_anyway=self.answer_anyway)
+                server = make_server(tools)
+            stack.enter_context(moving_on(tools.move_on))
             if settings is None or listening is None:
+                signal.signal(signal.SIGTERM, lambda *_: _end(tools))
                 anyio.run(
                     server.run_stdio_async
                 )  # in which the SDK itself sends everybody else's output to standard error
@@ -59,7 +68,20 @@ class Mcp(ChosenProgram, Reads, Refuses):
                 note(f"{address_of(listening)}{PATH}", ", with a token" if settings.token else "", label="MCP: ")
 
             over_http = Server(http_app(server, settings), started)
-            at_once_at_the_end(lambda: over_http.run_on(listening))
+
+            def serve() -> None:
+                try:
+                    over_http.run_on(listening)
+                finally:
+                    tools.let_go()
+
+            at_once_at_the_end(serve)
+
+
+def _end(tools: "IndexTools") -> None:
+    """Ends the process, without a state that others have left behind."""
+    tools.let_go()
+    os._exit(128 + signal.SIGTERM)
 
 
 @contextmanager

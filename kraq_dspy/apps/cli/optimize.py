@@ -17,6 +17,7 @@ from kraq_dspy.apps.cli.options import (
     Flag,
     Json,
     Scoped,
+    TakesStates,
     chosen,
     missing,
     require_writable_file,
@@ -130,7 +131,7 @@ class Optimize(Scoped, Calls):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain(Columns):
+class Domain(TakesStates, Columns):
     """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
@@ -138,13 +139,17 @@ class Domain(Columns):
     seed: Annotated[int, typer.Option(help="Random seed of the draw.")] = 0
 
     def run(self) -> None:
+        from kraq_dspy.models.lms.roles import LanguageModels
         from kraq_dspy.optimize import describe_domain
         from kraq_dspy.settings import EMBEDDED
 
+        self.require_asked("domain", "describing")
         settings = self.settings()
         if settings.role("extractor").model == EMBEDDED:
             note("the embedded model only guesses: name a model with --lm.")
-        typer.echo(describe_domain(self.corpus, settings, passages=self.passages, seed=self.seed).to_toml())
+        models = LanguageModels(settings, states=self.states())
+        domain = describe_domain(self.corpus, settings, models=models, passages=self.passages, seed=self.seed)
+        typer.echo(domain.to_toml())
 
 
 def _show(compiled: "Compiled") -> None:

@@ -20,11 +20,14 @@ from kraq_dspy.apps.cli.terminal import note, say
 from kraq_dspy.errors import ConfigError, UntrustedError
 
 if TYPE_CHECKING:
+    import dspy
+
     from kraq_dspy.asset.consent import Destination, Named
     from kraq_dspy.asset.scope import Scope
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.models.lms.meter import Limits as MeterLimits
     from kraq_dspy.settings import Settings
+    from kraq_dspy.state import StepStates
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.choices import ProgramChoice
 
@@ -129,6 +132,10 @@ class Models:
         settings = self.settings(settings)
         return dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder, encoder_name))
 
+    def states(self) -> "StepStates | None":
+        """Return the states that `kraq optimize` saved and this command was given; None if it takes none."""
+        return None
+
     def limits(self, settings: "Settings") -> "MeterLimits | None":
         """Return the limits, with the prices from the settings; None without limits."""
         return None
@@ -143,7 +150,8 @@ class Models:
 
         settings = self.settings_of(index_dir)
         embedder = load_embedder(settings.encoder)
-        models = LanguageModels(settings, embedder=embedder, meter=Meter(self.limits(settings)))
+        meter = Meter(self.limits(settings))
+        models = LanguageModels(settings, embedder=embedder, meter=meter, states=self.states())
         with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
             yield space
 
@@ -242,7 +250,7 @@ class Owns(Owner, Models):
                 _ = space.index  # refused now, before anything is loaded for it
                 yield space
             else:
-                with space.scoped(scope) as scoped:
+                with space.scoped(scope) if write else space.handed_over(scope) as scoped:
                     _note_if_empty(scoped)
                     yield scoped
 
@@ -254,6 +262,29 @@ def _note_if_empty(scoped: "Workspace") -> None:
     labels = ", ".join(map(repr, sorted(scoped.scope.labels)))
     several = " Several labels are several options: --as ONE --as OTHER." if "," in labels else ""
     note(f"no document has the label {labels}: nothing can be read.{several}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakesStates(Models):
+    """What asks steps that `kraq optimize` may have tuned."""
+
+    program_state: Annotated[
+        list[Path] | None,
+        typer.Option("--program-state", metavar="FILE", help="State that `kraq optimize` saved; repeatable."),
+    ] = None
+
+    def states(self) -> "StepStates":
+        from kraq_dspy.state import StepStates
+
+        return StepStates(self.program_state or ())
+
+    def require_asked(self, command: str, *askers: str, programs: "Sequence[dspy.Module]" = ()) -> None:
+        """Raise StateError for a state of a step that neither these parts of the library (`asked_by.ASKERS`) nor the
+        programs ask."""
+        if self.program_state:
+            from kraq_dspy.optimize.asked_by import signatures_asked
+
+            self.states().require_asked(programs, f"kraq {command}", signatures_asked(*askers))
 
 
 @dataclass(frozen=True, kw_only=True)

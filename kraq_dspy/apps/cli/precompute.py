@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich import filesize
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, TakesStates
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, print_json, say, short, show_counts
 from kraq_dspy.errors import ConfigError
@@ -19,7 +19,7 @@ Questions = Literal["kraq", "random", "all"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Precompute(Calls, Limits):
+class Precompute(TakesStates, Calls, Limits):
     """Embed passages as seen from the stored questions, so that `kraq ask --program efficient` need
     not.
 
@@ -56,6 +56,7 @@ class Precompute(Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
+        self.require_asked("precompute", "preparing")
         if self.scope:
             self._make_view(self.scope)
             return

@@ -13,6 +13,7 @@ from kraq_dspy.apps.cli.commands import add_commands
 from kraq_dspy.apps.cli.failures import in_words
 from kraq_dspy.apps.cli.logs import set_up_logs
 from kraq_dspy.apps.cli.terminal import show_error
+from kraq_dspy.asset.store.access import guard_copies
 from kraq_dspy.errors import ConfigError
 
 USAGE, FAILURE = 2, 1
@@ -60,6 +61,7 @@ def run() -> None:
             with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
                 stream.reconfigure(errors="replace")  # a character that cannot be written costs itself alone
 
+    guard_copies()  # what a command writes of an index is no more open than that
     try:
         make_app()()
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`

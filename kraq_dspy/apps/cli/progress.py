@@ -12,6 +12,8 @@ from kraq_dspy.apps.cli.options import Limits
 from kraq_dspy.apps.cli.terminal import command, compact, counted, errors, grid, note, output, print_json, say, short
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kraq_dspy.indexing.index.report import BuildReport
     from kraq_dspy.records import Failure, Usage
     from kraq_dspy.settings import Settings
@@ -151,6 +153,8 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
         say(questions_by_asker)
     for problem in report.problems:
         note(short(problem, 300))
+    if report.documents.removed or report.documents.changed:
+        _note_former_states(report.path)
     if report.stale_answers:
         note(
             f"{counted(report.stale_answers, 'answer')} of the catalogue went stale with their documents, and are not "
@@ -161,6 +165,24 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
     show_failures(report.failures[:n_new], everything)
     if report.former_failures:
         note(f" failed before this run and are still open: {everything}", label=counted(report.former_failures, "item"))
+
+
+def _note_former_states(path: "Path") -> None:
+    """Says who still holds what was removed: a state that somebody reads stays until then."""
+    from kraq_dspy.asset.store.states import former_states
+
+    for folder, holders in former_states(path).items():
+        if holders:
+            by = ", ".join(holders)
+            note(
+                f"what was removed or changed is still in {path / folder}, which {by} reads. kraq serve and kraq mcp "
+                "leave it within seconds, others when they end."
+            )
+        else:
+            note(
+                f"what was removed or changed is still in {path / folder}: somebody reads it, or this account may not "
+                f"remove it. The next command that reads {path} removes it once nobody does."
+            )
 
 
 def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 10) -> None:

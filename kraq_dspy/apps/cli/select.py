@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, Seed, require_writable
+from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, Seed, TakesStates, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -24,7 +24,7 @@ FIRST_NUMBER = re.compile(r"\d[\d,]*\b(?![.:])")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Select(Builds, Limits, Columns):
+class Select(TakesStates, Builds, Limits, Columns):
     """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
 
     kraq tries candidates without a graph first, on few questions, and asks the better half more.
@@ -80,6 +80,7 @@ class Select(Builds, Limits, Columns):
         from kraq_dspy.eval.questions import QuestionColumns
         from kraq_dspy.eval.selection.selecting import select
 
+        self.require_asked("select", "answering", "building")
         plan, settings = self._plan(), self.settings()
         stem = "-".join(path.resolve().name.partition(".")[0] for path in (self.corpus, self.questions))
         folder = self.out or Path("runs") / f"select-{stem}"
@@ -92,6 +93,7 @@ class Select(Builds, Limits, Columns):
                 metric=self.metric,
                 settings=settings,
                 limits=self.limits(settings),
+                program_states=self.program_state or (),
                 columns=QuestionColumns(self.question_column, self.answer_column, self.documents_column),
                 encoding=self.encoding or "",
                 out=folder,

@@ -15,7 +15,7 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads, Refuses
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serve(Reads, Limits, Refuses):
+class Serve(TakesStates, Reads, Limits, Refuses):
     """Serve one or more indexes: a page and a JSON API."""
 
     index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
@@ -63,6 +63,7 @@ class Serve(Reads, Limits, Refuses):
 
     def run(self) -> None:
         _require_serve()
+        self.require_asked("serve", "answering", "conversation")
         from kraq_dspy.apps.serve.callers import Callers
         from kraq_dspy.apps.serve.served import names_of
 
@@ -78,7 +79,7 @@ class Serve(Reads, Limits, Refuses):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explore(Reads, Limits, Refuses):
+class Explore(TakesStates, Reads, Limits, Refuses):
     """Open the index in the browser: its questions, the largest groups first, what is behind them, and answers."""
 
     index_dir: IndexDir
@@ -101,6 +102,7 @@ class Explore(Reads, Limits, Refuses):
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         _require_serve()
+        self.require_asked("explore", "answering", "conversation")
         from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 
         settings = ServeSettings(port=self.port, answer_anyway=self.answer_anyway)
@@ -158,7 +160,15 @@ def _run(
             started(address_of(listening))
 
         server = Server(make_app(indexes, settings, access_log=log), tell)
-        at_once_at_the_end(lambda: server.run_on(listening))
+
+        def serve() -> None:
+            try:
+                server.run_on(listening)
+            finally:
+                for each in indexes.values():
+                    each.let_go()
+
+        at_once_at_the_end(serve)
 
 
 def say_started(indexes: "Mapping[str, ServedIndex]", address: str) -> None:

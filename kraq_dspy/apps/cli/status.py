@@ -89,8 +89,10 @@ class Status(Scoped):
             rows["distinct"] = f"{distinct:,} of the questions"
 
         if left_out.get("lines"):
-            lines, pages = left_out["lines"], left_out["documents"]
-            rows["left out"] = f"{lines:,} lines of menus, links and notices in {pages:,} pages"
+            lines, documents = left_out["lines"], left_out["documents"]
+            rows["left out"] = (
+                f"{lines:,} lines of menus, links and notices, and parts hidden or not read, of {documents:,} documents"
+            )
         if contents.asked_by:
             rows["asked by"] = asked_in_words(contents.asked_by).partition(": ")[2]
         if contents.merges:

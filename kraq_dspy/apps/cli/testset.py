@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, require_writable_file
+from kraq_dspy.apps.cli.options import (
+    Calls,
+    Flag,
+    IndexDir,
+    Json,
+    Limits,
+    Reads,
+    Seed,
+    TakesStates,
+    require_writable_file,
+)
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import (
     command,
@@ -33,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakeTestset(Reads, Calls, Limits):
+class MakeTestset(TakesStates, Reads, Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
     Several different retrievers find the gold passages, and kraq drops most questions that cannot
@@ -71,6 +81,7 @@ class MakeTestset(Reads, Calls, Limits):
 
         shares = None if self.kinds is None else shares_in(self.kinds)
         read_shares(shares)  # before anything is opened
+        self.require_asked("testset make", "examining")
         require_writable_file(self.out)
         plan = TestsetPlan(self.n, shares, self.seed)
         with self.opened(self.index_dir) as space:
@@ -94,7 +105,9 @@ class MakeTestset(Reads, Calls, Limits):
                 "--lm MODEL"
             )
         if not self.json:
-            say(f"Try: {command('eval', self.index_dir, self.out, '--retrieval-only')}")
+            has_evidence = any(row.is_answerable for row in made)
+            flags = ["--retrieval-only"] if has_evidence else []
+            say(f"Try: {command('eval', self.index_dir, self.out, *flags)}")
 
     def _show_estimate(self, estimate: object) -> None:
         if self.json:
@@ -104,7 +117,7 @@ class MakeTestset(Reads, Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateTestset(Reads, Calls, Limits):
+class UpdateTestset(TakesStates, Reads, Calls, Limits):
     """Update a test set after the index has changed, and mark rows stale if their evidence is gone.
 
     kraq adds as many new rows, or --new N, about documents that only stale rows or none are about.
@@ -131,6 +144,7 @@ class UpdateTestset(Reads, Calls, Limits):
         out = self.out or self.testset
         require_writable_file(out)
         before = Testset.load(self.testset)
+        self.require_asked("testset update", "examining")
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
             draft = out.with_name(f"{out.name}.draft")
             update = update_testset(space, before, new=self.new, seed=self.seed, draft=draft, progress=bars)
@@ -148,7 +162,7 @@ class UpdateTestset(Reads, Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoverTestset(Reads, Calls, Limits):
+class CoverTestset(TakesStates, Reads, Calls, Limits):
     """List the communities of the index that your own questions never touch, without calling a
     model.
 
@@ -178,6 +192,7 @@ class CoverTestset(Reads, Calls, Limits):
             require_writable_file(self.out)
         examples = read_questions(self.questions, QuestionColumns(self.question_column))
         made = None
+        self.require_asked("testset coverage", "examining")
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
             coverage = coverage_of(space, examples, about=self.about)
             only = frozenset(chunk_id for community in coverage.untouched for chunk_id in community.chunk_ids)

@@ -14,6 +14,7 @@ from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.watch import Watch
 from kraq_dspy.errors import KraqError, ModelError, needs
 from kraq_dspy.records import Chunk, Document, Question
+from kraq_dspy.workspace.newest_state import UNDER_WAY
 
 with needs("mcp", "mcp", "kraq mcp"):
     from mcp.server.mcpserver import MCPServer
@@ -52,11 +53,17 @@ def _answering(call: Callable[..., Any]) -> Callable[..., Any]:
     """`call` with this library's errors as the protocol's, without places of this machine. Whatever else it raises the
     SDK logs, and tells the agent no more than that."""
     if not inspect.iscoroutinefunction(call):
-        return _shown_to_agents()(call)
+
+        @functools.wraps(call)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with UNDER_WAY.one(), _shown_to_agents():
+                return call(*args, **kwargs)
+
+        return called
 
     @functools.wraps(call)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
-        with _shown_to_agents():
+        with UNDER_WAY.one(), _shown_to_agents():
             return await call(*args, **kwargs)
 
     return awaited
@@ -79,8 +86,14 @@ def _shown_to_agents() -> Iterator[None]:
 
 def without_places(message: str) -> str:
     """The message with paths of this machine cut down to their last part."""
-    message = re.sub(r"(['\"])(?:~|\.{1,2})?/[^'\"]*?([^/'\"]+)/?\1", r"\1\2\1", message)
+    message = re.sub(r"(['\"])((?:~|\.{1,2})?/[^'\"]*)\1", _last_part, message)
     return re.sub(r"(?<![\w/:.~])(?:~|\.{1,2})?/(?:[^\s/'\"]+/)*([^\s/'\",;)]+)", r"\1", message)
+
+
+def _last_part(quoted: re.Match[str]) -> str:
+    """The last part of a path between quotes; what has none stays."""
+    part = quoted[2].rstrip("/").rpartition("/")[2]
+    return f"{quoted[1]}{part}{quoted[1]}" if part else quoted[0]
 
 
 def http_app(server: Any, settings: ServeSettings) -> Watch:

@@ -10,6 +10,7 @@ from rapidfuzz import process
 from typing_extensions import TypedDict
 
 from kraq_dspy._internal.display import shown_model
+from kraq_dspy.asset.store import states
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
 from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Summary
@@ -120,6 +121,15 @@ class IndexTools:
         )  # fmt: skip
         """Those that ask no language model."""
 
+    def move_on(self) -> None:
+        """Take the newest state, and give the former ones back that no tool is reading."""
+        if self._newest.move_on():
+            states.give_back(self.space.path)
+
+    def let_go(self) -> None:
+        """Hold no state any more, in a process that ends at once."""
+        self._newest.let_go()
+
     @property
     def space(self) -> Workspace:
         """The workspace stands on the last complete state of the index."""
@@ -152,8 +162,9 @@ class IndexTools:
         answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
 
         text = _text(question, "question")
-        refuse = self.space.refuses and not (answer_anyway or self.answer_anyway)
-        prediction = await self.space.aask(text, answering, history=history, refuse=refuse)
+        anyway = answer_anyway or self.answer_anyway
+        refuse = self.space.refuses and not anyway
+        prediction = await self.space.aask(text, answering, history=history, refuse=refuse, anyway=anyway)
 
         hits = list(prediction.get("hits") or ())
         return {
@@ -212,6 +223,7 @@ class IndexTools:
         entities, which `community` describes. Where a broad community has a `topic`, no language model wrote its
         question: the topic says what it is about, and the question asks about a detail. No language model is asked."""
         if not self.index.count(Question):
+            self.index.require_documents()
             raise IndexStateError(
                 "This index has no questions: it was imported, or its build is not complete. Use `search`; "
                 "the index's owner makes questions with `kraq resume`."

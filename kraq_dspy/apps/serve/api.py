@@ -205,7 +205,9 @@ class Api:
         history = tuple(Turn(turn.question, turn.answer) for turn in body.history)
         is_default = not (body.program or body.retriever or body.options)
         refuse = call.refuse and not body.answer_anyway
-        call = replace(call, history=history, may_be_prepared=is_default and not history, refuse=refuse)
+        anyway = call.anyway or body.answer_anyway
+        may_be_prepared = is_default and not history
+        call = replace(call, history=history, may_be_prepared=may_be_prepared, refuse=refuse, anyway=anyway)
         if body.stream:
             return streaming(sent(stream(call)))
         answer = await while_connected(request, ask(call))
@@ -231,7 +233,8 @@ class Api:
         record.index, record.program = served.name, choice.spec.name
         self.slots.require_free()
         refuse = served.space.refuses and not self.answer_anyway
-        return ProgramCall(served, choice, answering, question.strip(), self.slots, record, refuse=refuse)
+        question, anyway = question.strip(), self.answer_anyway
+        return ProgramCall(served, choice, answering, question, self.slots, record, refuse=refuse, anyway=anyway)
 
     def health(self, query: requests.Query) -> Json:
         return {"status": "ok"}

@@ -19,7 +19,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as ASGIScope
 
 from kraq_dspy.apps.serve import requests
 from kraq_dspy.apps.serve.access_log import AccessLog
@@ -36,6 +37,7 @@ from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.testsets import TestsetApi
 from kraq_dspy.apps.serve.watch import Watch, record_of
 from kraq_dspy.asset.scope import Scope
+from kraq_dspy.workspace.newest_state import UNDER_WAY
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""
@@ -81,7 +83,7 @@ def make_app(
     app.state.api = full
 
     @functools.cache
-    def app_over(names: frozenset[str], scope: Scope | None) -> Starlette:
+    def app_over(names: frozenset[str], scope: Scope | None, _labelled: frozenset[str]) -> Starlette:
         allowed = {name: each for name, each in served.items() if name in names}
         if scope is not None:
             allowed = {name: each.scoped(scope) for name, each in allowed.items()}
@@ -92,10 +94,22 @@ def make_app(
     def app_for(caller: Caller) -> ASGIApp:
         if caller.indexes is None and caller.scope is None:
             return app
-        return app_over(frozenset(served) if caller.indexes is None else caller.indexes, caller.scope)
+        names = frozenset(served) if caller.indexes is None else caller.indexes
+        if caller.scope is None:
+            return app_over(names, None, frozenset())
+        return app_over(names, caller.scope, frozenset(name for name in names if served[name].has_labels))
 
     notes = [metrics.note] if access_log is None else [metrics.note, access_log.note]
-    return Watch(Guard(app, settings, app_for), notes)
+    guard = Guard(app, settings, app_for)
+
+    async def under_way(scope: ASGIScope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await guard(scope, receive, send)
+            return
+        with UNDER_WAY.one():
+            await guard(scope, receive, send)
+
+    return Watch(under_way, notes)
 
 
 def api_routes(api: Api) -> list[Route]:

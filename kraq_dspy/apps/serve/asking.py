@@ -71,7 +71,7 @@ class ProgramCall:
 
     `record` notes what became of it. `history` is what was said before it. An answer of the
     catalogue goes before the program's if it `may_be_prepared`. With `refuse`, it refuses questions
-    that the documents do not answer.
+    that the documents do not answer. With `anyway`, a program sees what needs no search, too.
     """
 
     served: ServedIndex
@@ -83,6 +83,7 @@ class ProgramCall:
     may_be_prepared: bool = False
     history: tuple[Turn, ...] = ()
     refuse: bool = False
+    anyway: bool = False
 
     async def prepared(self) -> dspy.Prediction | None:
         if not self.may_be_prepared:
@@ -91,11 +92,13 @@ class ProgramCall:
 
     async def answer(self) -> dspy.Prediction:
         space = self.served.space
-        return await space.aask(self.question, self.program, history=self.history, refuse=self.refuse)
+        return await space.aask(
+            self.question, self.program, history=self.history, refuse=self.refuse, anyway=self.anyway
+        )
 
     def streamed(self) -> AsyncGenerator[Any, None]:
         space = self.served.space
-        return space.astream(self.question, self.program, history=self.history, refuse=self.refuse)
+        return space.astream(self.question, self.program, history=self.history, refuse=self.refuse, anyway=self.anyway)
 
 
 class UsageCount:

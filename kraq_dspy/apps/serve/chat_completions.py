@@ -136,6 +136,7 @@ class ChatCompletions:
             history=tuple(turns_of(earlier)),
             may_be_prepared=not program and not earlier,
             refuse=call.refuse and not body.answer_anyway,
+            anyway=call.anyway or body.answer_anyway,
         )
 
         if body.stream:

@@ -84,7 +84,7 @@ _OF_THIS_TALK = re.compile(
     re.IGNORECASE,
 )
 _SUMMARY_FOR_LATER = re.compile(
-    r"\s*summari[sz]e the (?:discussion|conversation|chat)\b[^\n]{0,100}\bcontext\b", re.IGNORECASE
+    r"\s{0,20}summari[sz]e the (?:discussion|conversation|chat)\b[^\n]{0,100}\bcontext\b", re.IGNORECASE
 )
 _ANSWERS_QUESTIONS = re.compile(
     r"(?<!not )(?<!n['’]t )(?<!never )(?<!try to )\b(?:answer|help|assist|reply to|respond to)s?\b(?: \w{1,20}){0,3}? "

@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
@@ -16,6 +17,7 @@ from kraq_dspy.apps.serve.atlas import Atlas
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 from kraq_dspy.asset.scope import Scope
+from kraq_dspy.asset.store import states
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
@@ -26,7 +28,7 @@ from kraq_dspy.ports import Retriever
 from kraq_dspy.retrievers.hits import Retrieving
 from kraq_dspy.retrievers.rerank import CROSS_ENCODER, names_a_model
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
-from kraq_dspy.workspace.newest_state import NewestState
+from kraq_dspy.workspace.newest_state import UNDER_WAY, NewestState, moving_on
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from kraq_dspy.workspace.workspace import Workspace
 
@@ -53,6 +55,12 @@ class ServedIndex:
         self._lock = threading.Lock()
         self._opened: NewestState | None = None
         self._scoped: dict[Scope, ServedIndex] = {}
+        self._left: list[tuple[float, NewestState]] = []  # of a scope, with when they were left
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the documents say now who may read them."""
+        return self.space.has_labels
 
     @property
     def _newest(self) -> NewestState:
@@ -148,9 +156,45 @@ class ServedIndex:
     def model_of(self, choice: ProgramChoice) -> str:
         return shown_model(self.space.models.name(choice.role))
 
+    def move_on(self) -> None:
+        """Take the newest state, and give the former ones back that no request is reading."""
+        with self._lock:
+            opened, scoped = self._opened, list(self._scoped.values())
+        if opened is None:
+            return
+        closed = opened.move_on()
+        for each in scoped:
+            closed = each._leave() or closed
+        if closed:
+            states.give_back(self.space.path)
+
+    def _leave(self) -> bool:
+        """Close the view of a former state, once no request reads it; the next request opens that of the newest one.
+        Whether one was closed."""
+        with self._lock:
+            if self._opened is not None and self._opened.is_stale:
+                self._left.append((time.monotonic(), self._opened))
+                self._opened = None
+            opened = self._opened
+            free = [each for each in self._left if not UNDER_WAY.any_before(each[0])]
+            self._left = [each for each in self._left if each not in free]
+        for _, state in free:
+            state.close()
+        return (opened is not None and opened.move_on()) or bool(free)
+
+    def let_go(self) -> None:
+        """Hold no state any more, in a process that ends at once."""
+        for each in self._scoped.values():
+            each.let_go()
+        for state in (*(left for _, left in self._left), self._opened):
+            if state is not None:
+                state.let_go()
+
     def close(self) -> None:
         for each in self._scoped.values():
             each.close()
+        for _, left in self._left:
+            left.close()
         if self._opened is not None:
             self._opened.close()
         if "catalogue" in self.__dict__ and self.catalogue is not None:
@@ -210,4 +254,10 @@ def served(
                 space.index.chunk_vectors.count()
             indexes[name] = ServedIndex(name, space, edit=edit, desk=None if indexes else desk)
             stack.callback(indexes[name].close)
-        yield indexes
+
+        def move_on() -> None:
+            for each in indexes.values():
+                each.move_on()
+
+        with moving_on(move_on):
+            yield indexes

@@ -21,7 +21,16 @@ MAX_BYTES, MAX_UNPACKED = 50_000_000, 200
 FIRST_ROWS = 100  # of a file, by which it is known whether it has a column
 SAME_TEXT = "The text is the same as that of the earlier document"
 SAME_ID = "belongs to an earlier document"
-NO_PAGES = (".pdf", ".pptx", ".xlsx", ".xls", ".ods")  # hold no web pages, and take long to read
+NO_PAGES = (
+    ".pdf",
+    ".pptx",
+    ".xlsx",
+    ".xlsm",
+    ".xlsb",
+    ".xls",
+    ".ods",
+    ".rtf",
+)  # hold no web pages, and take long to read
 FAILURES_NAMED = 1000  # of one file; more are counted in one further failure
 
 logger = logging.getLogger(__name__)
@@ -211,6 +220,7 @@ def _document(
         metadata=row.metadata,
         headings=row.headings,
         labels=row.labels,
+        left_out=row.left_out,
     )
     if repeated is not None:
         document = cleaned_document(document, repeated, row.linked)

@@ -7,29 +7,15 @@ entities is wanted. At level 0 we differ: communities whose entities all stand i
 document, unless `CommunitySettings.by_document` is off.
 """
 
-import io
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.numbered_graph import (
-    Ints,
-    NumberedGraph,
-    Part,
-    collector_paused,
-    igraph_random,
-    rows_by_group,
-)
-from kraq_dspy.errors import needs
+from kraq_dspy.asset.graph.numbered_graph import Ints, NumberedGraph, Part, collector_paused, rows_by_group
+from kraq_dspy.asset.graph.partition import membership
 from kraq_dspy.records import Community, Entity, Relationship
 from kraq_dspy.settings import CommunitySettings
-
-_ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 
 
 @collector_paused()
@@ -155,11 +141,11 @@ class _Splitting:
     def membership(self, part: Part, level: int, seed: str) -> Ints:
         """The number of each node's community."""
         weights = self.graph.weights[part.links]
-        membership = _membership(part, weights, self.settings, f"{self.settings.seed} {seed}")
+        labels = membership(part, weights, self.settings, f"{self.settings.seed} {seed}")
         if level or not self.settings.by_document:
-            return membership
+            return labels
         chunk_ids = [self.graph.entities[number].chunk_ids for number in part.nodes]
-        return _by_document(membership, chunk_ids, self.document_of)
+        return _by_document(labels, chunk_ids, self.document_of)
 
 
 def _heaviest(weights: Mapping[int, float]) -> int:
@@ -213,46 +199,3 @@ def _by_document(membership: Ints, chunk_ids: Sequence[Sequence[str]], document_
     joined = [replaced_by.get(community, community) for community in membership.tolist()]
     _, renumbered = np.unique(joined, return_inverse=True)
     return renumbered.astype(np.int64)
-
-
-def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
-    """The community of each node, numbered from 0, by the algorithm of the settings. Relationships between the same two
-    entities add their weights."""
-    if not len(part.links):
-        return np.arange(len(part.nodes))
-    import igraph  # brings matplotlib where that is installed, which takes seconds
-
-    graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
-    each = weights.tolist()
-    with igraph_random(seed):
-        if settings.algorithm == "leiden":
-            clustering = graph.community_leiden(
-                objective_function="modularity", weights=each, resolution=settings.resolution, n_iterations=_ITERATIONS
-            )
-        elif settings.algorithm == "louvain":
-            clustering = graph.community_multilevel(weights=each)
-        elif settings.algorithm == "infomap":
-            clustering = graph.community_infomap(edge_weights=each)
-        elif settings.algorithm == "label_propagation":
-            clustering = graph.community_label_propagation(weights=each)
-        else:
-            return _by_cdlib(settings.algorithm, graph)
-    return np.unique(clustering.membership, return_inverse=True)[1].astype(np.int64)
-
-
-def _by_cdlib(algorithm: str, graph: Any) -> Ints:
-    """Do as `_membership` does, with links without weights. cdlib takes seconds and 400 MB to load,
-    and prints as it does."""
-    state = random.getstate()
-    with needs("cdlib", "communities", f"The community algorithm {algorithm!r}"), redirect_stdout(io.StringIO()):
-        from cdlib import algorithms
-    random.setstate(state)  # loading it draws
-
-    linked = [node.index for node in graph.vs if node.degree()]
-    part = graph.subgraph(linked)
-    part.vs["name"] = linked  # texts would come in the order of their hashes
-
-    membership = np.arange(graph.vcount())  # whoever has no link stays alone
-    for nodes in sorted(map(sorted, getattr(algorithms, algorithm)(part).communities)):
-        membership[nodes] = nodes[0]
-    return np.unique(membership, return_inverse=True)[1].astype(np.int64)

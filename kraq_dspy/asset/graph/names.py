@@ -20,7 +20,7 @@ _MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
 _KEPT_PUNCTUATION = frozenset("%‰#@")
 _HYPHEN = re.compile(r"(?<=[^\W\d_]{2})[-‐‑](?=[^\W\d_]{2})")
 _COMMA_INVERTED = re.compile(r"\s*(\w+),\s*((?:[^\W\d_]\.\s*)+)")
-_ACRONYM_BEHIND = re.compile(r"(.+?)\s*\(([^\W\d_]{2,8})\)\s*")
+_ACRONYM_BEHIND = re.compile(r"(.+?)(?<!\s)\s*\(([^\W\d_]{2,8})\)\s*")
 _ACRONYM_IN_BRACKETS = re.compile(r"\s\(((?:[^\W\d_]\.?){2,8})\)")
 _LONGEST_NAME = 12  # words
 _TURNABLE = frozenset(("battle", "treaty", "siege", "city"))  # not "university": Washington has one of each order

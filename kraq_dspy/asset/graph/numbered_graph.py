@@ -1,8 +1,6 @@
-"""Holds a graph whose nodes are numbers, a part of it, and igraph's random numbers: shared by algorithms."""
+"""Holds a graph whose nodes are numbers, and a part of it: shared by algorithms."""
 
 import gc
-import random
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +14,6 @@ from kraq_dspy.records import Community, Entity, Relationship, content_id
 Ints = NDArray[np.int64]
 
 T = TypeVar("T", bound=np.integer)
-
-_generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
 
 
 @dataclass(frozen=True)
@@ -89,22 +85,6 @@ def _require_sound(link: Relationship, number_of: Mapping[str, int]) -> None:
             raise ValueError(f"Relationship {link.id!r} links {end!r}, which is not among the entities.")
     if not (link.weight > 0 and np.isfinite(link.weight)):
         raise ValueError(f"Relationship {link.id!r} has the weight {link.weight}; it must be a positive number.")
-
-
-@contextmanager
-def igraph_random(seed: str) -> Iterator[None]:
-    """igraph draws from a generator of our own, and from Python's again afterwards; other threads wait.
-
-    A string seed is hashed by `random` itself, the same in every process.
-    """
-    import igraph
-
-    with _generator_lock:
-        igraph.set_random_number_generator(random.Random(seed))
-        try:
-            yield
-        finally:
-            igraph.set_random_number_generator(random)
 
 
 def rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:

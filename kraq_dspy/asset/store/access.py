@@ -9,8 +9,9 @@ Windows knows no such bits; there nothing is done.
 
 import os
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kraq_dspy.asset.corpus.files import CorpusFile, find_files
@@ -96,6 +97,50 @@ def follow(root: Path, path: Path) -> None:
             right_mode = mode if stat.S_ISDIR(own.st_mode) else mode & _FILE
             if stat.S_IMODE(own.st_mode) != right_mode:
                 each.chmod(right_mode)
+
+
+@contextmanager
+def copied_from(root: Path) -> Iterator[None]:
+    """Files and folders that are made in the block, wherever they are, are no more open than the index `root`: they
+    hold copies of its texts. What is there already keeps its access. Blocks of several threads wait for each other."""
+    if os.name != "posix":
+        yield
+        return
+    with _COPYING:
+        before = os.umask(0o077)
+        os.umask(before | _closed_bits(root))
+        try:
+            yield
+        finally:
+            os.umask(before)
+
+
+def guard_copies() -> None:
+    """From now on, whatever this process makes is no more open than each of the indexes that it has opened: for a
+    command, which opens an index to write of it."""
+    global _guards_copies
+    _guards_copies = os.name == "posix"
+
+
+def note_opened(root: Path) -> None:
+    """The index `root` was opened (`guard_copies`)."""
+    if _guards_copies:
+        before = os.umask(0o077)
+        os.umask(before | _closed_bits(root))
+
+
+_COPYING = threading.RLock()  # the mask is one for the whole process
+_guards_copies = False
+
+
+def _closed_bits(root: Path) -> int:
+    """The permission bits that a copy of the index must not have. A group gets nothing that is not the group of the
+    index, unless all others may read it."""
+    status = root.stat()
+    closed = ~stat.S_IMODE(status.st_mode) & 0o077
+    if status.st_gid != os.getegid() and closed & 0o007:
+        closed |= 0o070
+    return closed
 
 
 def follow_index(path: Path) -> None:

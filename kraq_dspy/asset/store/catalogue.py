@@ -5,7 +5,6 @@ from it.
 """
 
 import dataclasses
-import re
 import sqlite3
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -422,7 +421,7 @@ def _existing(connection: sqlite3.Connection, number: int, version: int | None =
 def question_key(question: str) -> str:
     """Equal for questions that differ in case, width, spaces or final punctuation alone."""
     plain = unicodedata.normalize("NFKC", question).casefold()
-    return re.sub(r"[\s?!.。…]+$", "", " ".join(plain.split()))
+    return " ".join(plain.split()).rstrip(" ?!.。…")
 
 
 def content_hash(document: Document) -> str:

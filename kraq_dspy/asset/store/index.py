@@ -144,6 +144,7 @@ class Index(StoredRecords, SharedByCopies):
             undo.callback(database.close)
             tables.require_all(database)
             undo.pop_all()
+            access.note_opened(path)
             return cls(path, manifest, database, lease, lock)
 
     def close(self) -> None:
@@ -174,6 +175,12 @@ class Index(StoredRecords, SharedByCopies):
                 states.give_back(self.path)
             else:
                 self._whole_apart.cleanup()
+
+    def let_go(self) -> None:
+        """Hold the state no more, and remove what nobody holds: for a reader in a process that ends at once, where
+        threads may still read what is open."""
+        self._lease.release()
+        states.give_back(self.path)
 
     def keep_until_closed(self, folder: TemporaryDirectory[str]) -> None:
         """Remove `folder`, which contains the index, when the index is closed."""
@@ -250,6 +257,15 @@ class Index(StoredRecords, SharedByCopies):
             raise ScopeError(
                 f"No document of {str(self.path)!r} says who may read it, so a scope would show nothing. Index it with "
                 "labels: kraq index CORPUS --acl-column NAME"
+            )
+
+    def require_documents(self) -> None:
+        """Raise IndexStateError for a part of an index in which nobody may read anything: no build would help."""
+        is_view = self.path.parent.name == states.VIEWS or self._whole_apart is not None
+        if is_view and not self.count(Document):
+            raise IndexStateError(
+                "No document can be read here: none has one of the labels of whoever asks. kraq compares labels letter "
+                "by letter; `kraq status DIR --as-owner` opens the index for its owner."
             )
 
     def require_encoder(self, embedder: Embedder) -> None:

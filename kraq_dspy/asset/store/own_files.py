@@ -312,6 +312,30 @@ def holder(path: Path) -> str | None:
         return None
 
 
+def lock_holders(path: Path) -> list[str]:
+    """The processes that hold a lock on the file, where the system tells (Linux): "process 7 (kraq serve)"."""
+    try:
+        status = path.stat()
+        locks = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return []
+    inode = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    fields = [line.replace("->", "").split() for line in locks]
+    pids = {int(each[4]) for each in fields if len(each) > 5 and each[5] == inode and each[4].isdecimal()}
+    return [f"process {pid}{_program_of(pid)}" for pid in sorted(pids)]
+
+
+def _program_of(pid: int) -> str:
+    """What the process is, in brackets; "" if the system does not tell."""
+    try:
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return ""
+    if Path(arguments[0]).name.startswith("python"):
+        arguments = arguments[2:] if arguments[1:2] == ["-m"] else arguments[1:]
+    return f" ({program_name(arguments)})"
+
+
 def program_name(arguments: Sequence[str]) -> str:
     """Return what a process is, without what was typed behind it: that may be a key, a password or
     a question.

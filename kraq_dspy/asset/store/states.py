@@ -231,6 +231,18 @@ def give_back(root: Path) -> None:
             raise
 
 
+def former_states(root: Path) -> dict[str, list[str]]:
+    """The states of an index, before the last complete one, that are still there, by their folder in it: "states/7".
+    With each the processes that hold it, as far as the system tells, and none if it waits for the next command that may
+    write there."""
+    give_back(root)
+    current = int(manifests.read_fields(root).get("state") or 0)
+    return {
+        f"{STATES}/{number}": own_files.lock_holders(root / STATES / str(number) / manifests.MANIFEST)
+        for number in _numbers(root, below=current)
+    }
+
+
 @contextmanager
 def writing_to(folder: Path) -> Iterator[None]:
     """Errors of the system become IndexStateError that says what to do."""

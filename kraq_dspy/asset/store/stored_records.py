@@ -109,7 +109,8 @@ class StoredRecords:
         return {table.name: self.count(kind) for kind, table in TABLES.items()}
 
     def left_out(self) -> dict[str, int]:
-        """Count the web pages stored without their boilerplate ("documents"), and its "lines"."""
+        """Count the "documents" of which something was left out, and its "lines": a web page's boilerplate, and a line
+        for each kind of thing that an office file hides or that kraq does not read."""
         with self._database.reading() as connection:
             documents, lines = connection.execute(
                 "SELECT count(*), coalesce(sum(json_array_length(data, '$.left_out')), 0) FROM documents "

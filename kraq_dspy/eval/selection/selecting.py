@@ -31,6 +31,7 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EMBEDDED, Settings
+from kraq_dspy.state import StepStates
 
 COPIED = 0.95
 """The median share of a question's words in its documents from which the questions were copied from these: those of
@@ -53,6 +54,7 @@ def select(
     settings: Settings | None = None,
     embedder: EmbedderLike | None = None,
     limits: Limits | None = None,
+    program_states: Sequence[str | Path] = (),
     columns: QuestionColumns = FOUND,
     encoding: str = "",
     out: str | Path | None = None,
@@ -73,11 +75,12 @@ def select(
         questions: as for `read_questions`, with the documents that answer, or with answers.
         plan: the candidates to try, and the minutes for them.
         metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
-        "answer_found". By default recall, or answer_found if the questions name no documents.
+            "answer_found". By default recall, or answer_found if the questions name no documents.
         settings: for everything that does not vary, such as the encoder.
         embedder: an encoder in place of the one that the settings name.
         limits: most calls, tokens and cost for a graph or a retriever. Without limits, no language
-        model makes a graph.
+            model makes a graph.
+        program_states: files of `kraq optimize` for steps that the candidates ask.
         columns: names of columns that are not found by themselves.
         encoding: that of a file of questions that is not UTF-8.
         out: the folder of indexes, rows and report. The same call goes on if it was interrupted. Without it,
@@ -100,7 +103,8 @@ def select(
 
     resolved = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
     encoder = RememberedQuestions(load_embedder(resolved.encoder) if embedder is None else as_embedder(embedder))
-    models = LanguageModels(resolved, embedder=encoder, meter=Meter(limits))
+    states = StepStates(program_states) if program_states else None
+    models = LanguageModels(resolved, embedder=encoder, meter=Meter(limits), states=states)
     deadline = Deadline(progress or SilentProgress(), plan.minutes)
     with ExitStack() as stack:
         folder = Path(out if out is not None else stack.enter_context(tempfile.TemporaryDirectory()))

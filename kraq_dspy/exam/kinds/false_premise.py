@@ -4,14 +4,17 @@ import dataclasses
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kraq_dspy.exam.gold_finder import nearness
 from kraq_dspy.exam.kinds.fact import Fact
 from kraq_dspy.exam.material import AskedQuestion, row_id
 from kraq_dspy.exam.rewording import SupposeOfAnother
-from kraq_dspy.exam.run import ExamRun
 from kraq_dspy.records import Chunk, Entity, TestsetRow
 from kraq_dspy.steps.direct import Item
+
+if TYPE_CHECKING:
+    from kraq_dspy.exam.run import ExamRun
 
 CHANGE = "change"
 SAID = 0.9
@@ -27,7 +30,7 @@ class FalsePremise(Fact):
     has_answer = False
 
     async def rows(
-        self, run: ExamRun, questions: Sequence[AskedQuestion], rows: Sequence[TestsetRow]
+        self, run: "ExamRun", questions: Sequence[AskedQuestion], rows: Sequence[TestsetRow]
     ) -> list[tuple[TestsetRow, str]]:
         """Return rows of the questions about another name; what some passage does say of that name is left out."""
         things = _Things(run.corpus.entities)
@@ -50,7 +53,7 @@ class FalsePremise(Fact):
             if reply.rejected or is_said(reply.question, run.corpus.chunks):
                 run.steps.rejected[reply.rejected or "is said of the other name, too"] += 1
             else:
-                changed_rows.append((_row_of_another(row, reply.question), question.source))
+                changed_rows.append((_row_of_another(row, reply.question), run.gold.source_of(question)))
         return changed_rows
 
 

@@ -91,7 +91,7 @@ class Kind:
 
         `rows` are those of the questions, in the same order.
         """
-        return [(row, question.source) for row, question in zip(rows, questions, strict=True)]
+        return [(row, run.gold.source_of(question)) for row, question in zip(rows, questions, strict=True)]
 
 
 def said_of_names(question: AskedQuestion, chunk: Chunk) -> str:

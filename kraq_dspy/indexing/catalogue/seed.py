@@ -79,6 +79,7 @@ def seed_answers(
     to_answer = index.questions(source="kraq") if questions is None else questions
     texts = {question.id: question.text for question in to_answer}
     if not texts:
+        index.require_documents()
         raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq resume {index.path}")
     known = {*catalogue.known_keys(), ""}  # "" is the key of "?"
     new = {id: text for id, text in texts.items() if question_key(text) not in known}

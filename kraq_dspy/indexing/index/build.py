@@ -17,9 +17,11 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.load import is_about_labels
+from kraq_dspy.asset.graph.partition import require_engine, with_engine
 from kraq_dspy.asset.label_names import possible_names
 from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
@@ -51,7 +53,7 @@ from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
+from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import Settings
 from kraq_dspy.state import load_state
 
@@ -89,20 +91,20 @@ def build_index(
         out: the folder of the index, by custom NAME.kraq.
         settings: what kraq.toml would say; without them, the defaults.
         lm: the model that does all the work. Without it and `models`, kraq takes the one of
-        `dspy.context` or `dspy.configure`, then the one in the settings, then the embedded one.
+            `dspy.context` or `dspy.configure`, then the one in the settings, then the embedded one.
         models: models by role, such as `{"extractor": lm}`.
         embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
         progress: an object that hears how the build goes. Without one, a notebook shows bars.
         program_states: files of `kraq optimize` for the steps; kraq reruns the steps that they
-        change.
+            change.
         limits: most calls, tokens and cost of this run.
         labels: a function that returns for a document the labels of who may read it (`Scope`).
-        Without it, the documents' own labels count. Once one document has labels, the index answers
-        only questions with a scope.
+            Without it, the documents' own labels count. Once one document has labels, the index answers
+            only questions with a scope.
         random_questions: also make questions from random chunks, as many as communities have.
         stable: keep existing communities as far as possible, which saves most calls after a small
-        change. Without it the index is what a new build would make.
+            change. Without it the index is what a new build would make.
         replace: remove documents of the index that are not in the corpus.
 
     If `out` is already an index with the same settings, the build updates it: it repeats no
@@ -174,6 +176,7 @@ class Builder(BuildParts):
     stale_answers: int = 0
     labels_by_function: bool = False  # whether a caller in Python gave a function that labels documents
     was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
+    engine_change: str = ""  # "asked for" or "missing": why another engine than the one that made the index runs Leiden
 
     def __post_init__(self) -> None:
         self._documents_before = self.index.count(Document)
@@ -189,7 +192,9 @@ class Builder(BuildParts):
         folder. Raises TypeError for an option that there is not, or of a wrong kind."""
         require_known(options)
         _require_ray(options)
-        settings, embedder = _settings_and_embedder(out, options)
+        recorded = _recorded(out)
+        settings, embedder = _settings_and_embedder(recorded, options)
+        require_engine(settings.communities)
         models = _models_of(options, settings, embedder)
         kraq = _pipeline_of(options, settings, embedder)
 
@@ -206,6 +211,7 @@ class Builder(BuildParts):
             index, settings, models, embedder, kraq, steps, progress, random_questions,
             owns_models=models is not options.get("models"),
             labels_by_function=options.get("labels") is not None,
+            engine_change=_engine_change(recorded, settings, options),
         )  # fmt: skip
 
     async def __aenter__(self) -> "Builder":
@@ -401,6 +407,7 @@ class Builder(BuildParts):
     async def finish(self) -> None:
         """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
         again."""
+        self._take_engine()
         stages = Following(self) if self.stable and self.was_finished else Finishing(self)
         if self._is_as_before() and is_whole(self):
             await stages.leave()
@@ -409,6 +416,14 @@ class Builder(BuildParts):
             note_communities(self)
         if self.was_finished is not None:
             settle_finished(self)
+
+    def _take_engine(self) -> None:
+        """Find communities anew if another engine was asked for, so that each partition is of one engine; keep them if
+        the engine that found them is missing, and tell of it."""
+        if not self.engine_change or not self.index.count(Community):
+            return
+        self.stable = self.engine_change == "missing"
+        self.problems.append(_ENGINE_CHANGES[self.engine_change].format(engine=self.settings.communities.engine))
 
     def _is_as_before(self) -> bool:
         """Whether an earlier build finished the index, and this one found nothing in its corpus to change."""
@@ -472,20 +487,47 @@ def _require_ray(options: BuildOptions) -> None:
         require_ray()
 
 
-def _settings_and_embedder(out: Path, options: BuildOptions) -> tuple[Settings, Embedder]:
-    """The settings name the encoder as it is; one that is given stands in the place of theirs. An index that is there
-    keeps its precision, unless the settings name another."""
+def _recorded(out: Path) -> Manifest | None:
+    """What an index that is there says of itself."""
+    if not (out / "manifest.json").exists():
+        return None
+    with Index.open(out, unfinished=True) as index:
+        return index.manifest
+
+
+def _settings_and_embedder(recorded: Manifest | None, options: BuildOptions) -> tuple[Settings, Embedder]:
+    """The settings name the encoder and the engine of Leiden as they are; an encoder that is given stands in the place
+    of theirs. An index that is there keeps its precision and its engine, unless the settings name others."""
     settings = options.get("settings") or Settings()
+    communities = with_engine(settings.communities, recorded.settings.communities if recorded else None)
+    settings = dataclasses.replace(settings, communities=communities)
     given = options.get("embedder")
     if given is not None:
         return settings, as_embedder(given)
 
-    made_by = ""
-    if settings.encoder.precision == "auto" and (out / "manifest.json").exists():
-        with Index.open(out, unfinished=True) as index:
-            made_by = index.manifest.encoder_name
+    made_by = recorded.encoder_name if recorded is not None and settings.encoder.precision == "auto" else ""
     settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder, made_by))
     return settings, load_embedder(settings.encoder)
+
+
+_ENGINE_CHANGES = {
+    "asked for": "Another engine of Leiden than the settings name made this index. {engine} found communities anew.",
+    "missing": (
+        "igraph found the communities of this index, and it is not installed. They stay, and the engine {engine} finds "
+        "those of what is new. To find all by {engine}: kraq update DIR CORPUS --recluster."
+    ),
+}
+
+
+def _engine_change(recorded: Manifest | None, settings: Settings, options: BuildOptions) -> str:
+    """Why Leiden, if it made the index and is asked for now, runs by another engine: a key of `_ENGINE_CHANGES`."""
+    if recorded is None:
+        return ""
+    before, now = recorded.settings.communities, settings.communities
+    if not before.algorithm == now.algorithm == "leiden" or before.engine in ("auto", now.engine):
+        return ""
+    named = (options.get("settings") or Settings()).communities.engine
+    return "missing" if named in ("auto", before.engine) else "asked for"
 
 
 def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> LanguageModels:

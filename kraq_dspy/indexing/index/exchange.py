@@ -10,6 +10,7 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.graph.graphrag.read import read_graphrag
 from kraq_dspy.asset.graph.networkx_view import write_graphml
+from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import ConfigError, ExchangeError
@@ -41,7 +42,11 @@ def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "
         with Index.open(Path(index_dir)) as index:
             index.require_no_labels()
             return export_index(index, out, format)
-    index = index_dir
+    with access.copied_from(index_dir.path):
+        return _export(index_dir, out, format)
+
+
+def _export(index: Index, out: Path, format: str) -> list[Path]:
     if format == "parquet":
         from kraq_dspy.asset.graph.parquet_tables import write_parquet  # brings pyarrow
 

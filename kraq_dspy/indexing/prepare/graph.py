@@ -156,6 +156,7 @@ def _embedded(
     index: Index, what: str, embedder: Embedder, searched: SearchedTexts, progress: Progress | None
 ) -> TextVectors:
     if not searched.texts:
+        index.require_documents()
         raise IndexStateError(
             f"{str(index.path)!r} has no {what} to search. Finish the build: kraq index CORPUS --out {index.path}, or "
             "use a program over passages."

@@ -103,6 +103,7 @@ def _questions_of(index: Index, source: str | None) -> list[Question]:
     are none."""
     questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
     if not questions:
+        index.require_documents()
         raise IndexStateError(
             f"{str(index.path)!r} has no questions to pre-compute for. Finish the build: "
             f"kraq index CORPUS --out {index.path}"
@@ -248,23 +249,41 @@ class StoredSentences(SharedByCopies):
         return self.embedder.weighed(question, sentences), np.array([row is not None for row in rows], np.bool_)
 
 
-def open_precomputed(index: Index, embedder: InstructedEmbedder) -> InstructedStore | StoredSentences:
-    """Open what `kraq precompute` stored. Raises IndexStateError for an index without it, or
-    without the questions that it is for, EncoderMismatchError if another encoder made it; each
-    names the command that mends it."""
+def open_precomputed(
+    index: Index, embedder: InstructedEmbedder, source: str = "kraq"
+) -> InstructedStore | StoredSentences:
+    """Open what `kraq precompute` stored for the questions of a source ("kraq" or "random").
+
+    Raises IndexStateError for an index without it, or without the questions that it is for,
+    EncoderMismatchError if another encoder made it; each names the command that mends it.
+    """
     path = index.path / INSTRUCTED
     if isinstance(embedder, WeightedSentences):
         return StoredSentences(InstructedStore.open(path, encoder_name=embedder.sentences_name), embedder)
     if index.count(Question) == 0:
+        index.require_documents()
         raise IndexStateError(
             f"{str(index.path)!r} has no questions that could be looked up for yours. Finish the build "
             f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}. {_VARIANT}"
         )
 
+    if source == "random" and not index.questions(source=source):
+        raise IndexStateError(
+            f"{str(index.path)!r} holds no random questions, the papers' baseline. Make them: kraq index CORPUS --out "
+            f"{index.path} --random-questions, then: kraq precompute {index.path} --source random"
+        )
     try:
-        return InstructedStore.open(path, encoder_name=embedder.name)
+        store = InstructedStore.open(path, encoder_name=embedder.name)
     except IndexStateError as error:
         raise type(error)(f"{error} {_VARIANT}") from error
+    if store.owners().isdisjoint(question.id for question in index.questions(source=source)):
+        store.close()
+        more = "" if source == "kraq" else f" --source {source}"
+        raise IndexStateError(
+            f"{str(path)!r} holds no embeddings for the {source} questions of the index. Run: kraq precompute "
+            f"{index.path}{more}"
+        )
+    return store
 
 
 _VARIANT = (

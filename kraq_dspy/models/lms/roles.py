@@ -10,7 +10,7 @@ import dataclasses
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import dspy
 from dspy.utils.exceptions import LMConfigurationError
@@ -67,6 +67,12 @@ def make_lm(
         raise ModelError(f"{settings.model!r}: {error.message}") from error
 
 
+class StatesOfSteps(Protocol):
+    """What an optimizer made of some steps; `state.StepStates` is one."""
+
+    def apply(self, program: dspy.Module) -> None: ...
+
+
 class LanguageModels:
     """The model that does the work of each role, by the role's name.
 
@@ -86,10 +92,15 @@ class LanguageModels:
         models: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None = None,
         embedder: Embedder | None = None,
         meter: Meter | None = None,
+        states: StatesOfSteps | None = None,
     ) -> None:
-        """Raises ConfigError for a role that does not exist, TypeError for a model that is none."""
+        """`states` go into the steps that ask these models (`state.StepStates`).
+
+        Raises ConfigError for a role that does not exist, TypeError for a model that is none.
+        """
         self.settings = settings or Settings()
         self.meter = meter or Meter()
+        self.states = states
         self._given = _by_role(models)
         self._embedder = embedder
         self._lms: dict[RoleSettings, KraqLM] = {}
@@ -113,6 +124,11 @@ class LanguageModels:
                 )
             self._lms[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter)
         return self._lms[settings]
+
+    def put_states_into(self, program: dspy.Module) -> None:
+        """Give the program what the states hold of its steps."""
+        if self.states is not None:
+            self.states.apply(program)
 
     def given(self, role: str) -> KraqLM | None:
         """The model that was given for the role, or for "default". Raises ConfigError for a role that is none."""
@@ -226,7 +242,8 @@ def fill_in(
     program: dspy.Module, models: LanguageModels, role: str = "answerer", roles: Mapping[str, str] | None = None
 ) -> None:
     """Make the program's steps fall back on `models`: on `role`, or on the one that `roles` has for the attribute
-    which holds them. Those that fall back on a role already stay as they are; states and copies stay possible.
+    which holds them. Those that fall back on a role already stay as they are; states and copies stay possible. The
+    states that the models bring along are put into the program.
 
     A model that was given for a role (`LanguageModels(models=...)`) is nearer than DSPy's settings: the role's steps
     get it as by `set_lm`. Predictors that are no `Step`, as in a program of somebody else's, ask DSPy's settings.
@@ -235,6 +252,7 @@ def fill_in(
         if isinstance(predictor, Step) and predictor.by_role is None:
             predictor.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
             predictor.lm = predictor.lm or models.given(predictor.by_role.role)
+    models.put_states_into(program)
 
 
 def lm_in_program(predictor: dspy.Predict) -> Any:

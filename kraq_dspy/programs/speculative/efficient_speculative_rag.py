@@ -143,13 +143,13 @@ def _facts(proxy: QuestionHit | None, *, used: bool, n_looked_up: int, n_embedde
 def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions) -> EfficientSpeculativeRAG:
     """Make the program over what `kraq precompute` stored.
 
-    Raises IndexStateError for an index without questions or without pre-computed embeddings, EncoderMismatchError if
+    Raises IndexStateError for an index without such questions or without embeddings for them, EncoderMismatchError if
     another encoder made them; each names the command that mends it.
     """
     return EfficientSpeculativeRAG(
         retrieve,
         space.questions(options.questions),
-        space.precomputed(),
+        space.precomputed(options.questions),
         space.instructed_embedder,
         min_similarity=options.min_similarity,
         **options.settings(space),

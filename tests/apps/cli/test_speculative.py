@@ -49,6 +49,43 @@ def precomputed(kraq: WarmShell, index: Path) -> Path:
     return index
 
 
+@pytest.mark.parametrize("program", ["combined", "efficient"])
+def test_an_arm_over_random_questions_is_refused_where_there_are_none(
+    program: str, kraq: WarmShell, precomputed: Path
+) -> None:
+    """Else it would be another arm under its name: dense retrieval, or passages as seen from the user's question."""
+    done = kraq("ask", precomputed, "Who wrote Don Juan?", "-p", program, "-P", "questions=random")
+    assert done.returncode == 1
+    assert "--random-questions" in done.stderr
+    if program == "combined":
+        alone = kraq(
+            "ask", precomputed, "Who wrote Don Juan?", "-p", program, "-P", "questions=random", "-P", "alpha=1"
+        )
+        assert alone.returncode == 0, alone.stderr
+        retriever = kraq(
+            "ask", precomputed, "Who wrote Don Juan?", "-p", "traditional", "-r", "combined(questions=random)"
+        )
+        assert retriever.returncode != 0
+
+
+def test_efficient_over_random_questions_wants_embeddings_of_them(
+    kraq: WarmShell, precomputed: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "corpus").mkdir()
+    for name, text in PASSAGES.items():
+        (tmp_path / "corpus" / f"{name}.md").write_text(text)
+    both = tmp_path / "both.kraq"
+    as_json(kraq, "index", tmp_path / "corpus", "--out", both, "--random-questions")
+    asked = ("ask", both, "Who wrote Don Juan?", "-p", "efficient", "-P", "scorer=vote", "-P", "questions=random")
+    as_json(kraq, "precompute", both, "--top-n", "3")
+    done = kraq(*asked)
+    assert done.returncode == 1
+    assert "--source random" in " ".join(done.stderr.split())
+    as_json(kraq, "precompute", both, "--top-n", "3", "--source", "random")
+    assert as_json(kraq, *asked)["n_looked_up"] > 0
+    assert kraq("ask", both, "Who wrote Don Juan?", "-p", "combined", "-P", "questions=random").returncode == 0
+
+
 def test_speculative_answers_with_its_drafts_scores_and_times(kraq: WarmShell, index: Path) -> None:
     answer = as_json(kraq, "ask", index, "Who wrote Don Juan?", "-p", "speculative", "-k", "3", "-P", "m=4")
     assert "Byron" in answer["answer"]

@@ -247,3 +247,22 @@ def test_a_mistyped_model_is_told_the_nearest_name(client: TestClient) -> None:
         openai_client(client).chat.completions.create(
             model="poets/combine", messages=[{"role": "user", "content": "Who?"}]
         )
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("ok great, thank you very much", "You are welcome."),
+        ("Where was he born?", 'Nobody was named whom "he" stands for: ask with the name.'),
+    ],
+)
+def test_thanks_and_a_question_about_nobody_are_not_searched_for(client: TestClient, text: str, reply: str) -> None:
+    message: dict[str, Any] = {"role": "user", "content": text}
+    for body in ({"messages": [message]}, {"messages": [message], "stream": True}):
+        response = client.post("/v1/chat/completions", json={"model": "poets", **body})
+        assert json.dumps(reply) in response.text
+
+    answer = client.post("/api/ask", json={"question": text}).json()
+    assert (answer["answer"], answer["hits"], answer["refused"]) == (reply, [], False)
+    anyway = client.post("/api/ask", json={"question": text, "answer_anyway": True}).json()
+    assert anyway["answer"] != reply

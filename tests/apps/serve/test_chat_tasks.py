@@ -5,6 +5,7 @@ import json
 import pytest
 
 from kraq_dspy.apps.serve.chat_tasks import EMOJI, reply_to_task
+from tests.growth import require_linear
 
 QUESTION = "Who keeps the light?"
 TALK = f"<chat_history>\nUSER: {QUESTION}\nASSISTANT: Ida keeps it.\n</chat_history>"
@@ -137,3 +138,16 @@ def test_a_client_that_takes_json_alone_gets_it() -> None:
 )
 def test_a_question_stays_a_question(messages: list[tuple[str, str]]) -> None:
     assert reply_to_task(messages) is None
+
+
+@pytest.mark.parametrize(
+    "unit", [" ", "\n", "a", "user: a", "user:\n", "{", '"title":', "<text>", "```", "the chat a "]
+)
+@pytest.mark.parametrize("lead", ["", f"### Task:\nGive it a title.\n<chat_history>\nuser: {QUESTION}"])
+def test_a_long_message_is_read_in_a_time_that_grows_with_its_length(lead: str, unit: str) -> None:
+    def read(text: str) -> None:
+        reply_to_task([("user", text)])
+        reply_to_task([("system", text), ("user", text)])
+        reply_to_task([("user", text), ("assistant", text), ("user", text)])
+
+    require_linear(read, lambda n: lead + unit * (n // len(unit)), 400_000)

@@ -14,6 +14,9 @@ from pypdf.generic import DecodedStreamObject, NameObject
 
 from kraq_dspy.asset.corpus import load
 from kraq_dspy.asset.corpus.formats import READERS
+from kraq_dspy.asset.corpus.formats.pdf import read_pdf
+from kraq_dspy.asset.corpus.formats.rows import ReadSettings
+from kraq_dspy.errors import MissingExtraError
 from tests.asset.corpus.corpora import load_all, only_failure, row_id, write, write_pdf, write_rows
 
 
@@ -218,13 +221,11 @@ def test_a_damaged_page_fails_alone(tmp_path: Path) -> None:
     assert [failure.item_id for failure in failures] == ["a.pdf#page 2"]
 
 
-def test_pdf_without_pypdf_is_a_failure_that_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_without_pypdf_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pdf(tmp_path / "a.pdf", "text")
-    write(tmp_path, "b.txt", "goes on")
     monkeypatch.setitem(sys.modules, "pypdf", None)
-    documents, failures = load_all(tmp_path)
-    assert [document.id for document in documents] == ["b.txt"]
-    assert "pip install 'kraq-dspy[formats]'" in failures[0].reason
+    with pytest.raises(MissingExtraError, match="formats"):
+        list(read_pdf(tmp_path / "a.pdf", ReadSettings()))
 
 
 def test_damaged_compression_keeps_the_lines_before_it(tmp_path: Path) -> None:

@@ -13,6 +13,12 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.formats.docx import read_docx
+from kraq_dspy.asset.corpus.formats.rows import Reader, ReadSettings
+from kraq_dspy.asset.corpus.formats.rtf import read_rtf
+from kraq_dspy.asset.corpus.formats.sheets import read_sheets
+from kraq_dspy.asset.corpus.formats.slides import read_pptx
+from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.records import Chunk
 from kraq_dspy.settings import ChunkSettings
 from tests.asset.corpus.corpora import load_all, only_document, only_failure, write, write_rows
@@ -246,15 +252,18 @@ def test_a_compressed_bomb_and_a_damaged_file_cost_themselves_alone(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "package"), [("a.docx", "mammoth"), ("a.pptx", "pptx"), ("a.xlsx", "python_calamine")]
-)
-def test_without_its_package_a_file_is_a_failure_that_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
+    ("reader", "package", "content"),
+    [
+        (read_docx, "mammoth", docx(paragraph("text"))), (read_pptx, "pptx", docx("")),
+        (read_sheets, "xlrd", b"\xd0\xcf\x11\xe0"), (read_rtf, "striprtf", b"{\\rtf1 text}"),
+    ],
+)  # fmt: skip
+def test_without_its_package_a_file_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: Reader, package: str, content: bytes
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    failure = only_failure(write(tmp_path, name, docx(paragraph("text"))))
-    assert failure.item_id == name
-    assert "formats" in failure.reason
+    with pytest.raises(MissingExtraError, match="formats"):
+        list(reader(write(tmp_path, "a", content), ReadSettings()))
 
 
 @pytest.mark.parametrize("column", ["content", "page_content", "body", "Text", "contents", "passage", "Body"])

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy import add_documents, build_index, remove_documents, update_index
-from kraq_dspy.asset.store.access import follow, readers_of
+from kraq_dspy import add_documents, build_index, export_index, remove_documents, update_index
+from kraq_dspy.asset.store.access import copied_from, follow, readers_of
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.extend import Catalogue
+from tests.conftest import WarmShell
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no permission bits")
 
@@ -111,3 +112,47 @@ def test_files_that_are_made_later_belong_to_the_group_of_the_index(tmp_path: Pa
     made.write_text("")
     follow(tmp_path / "x.kraq", made)
     assert (made.stat().st_gid, stat.S_IMODE(made.stat().st_mode)) == (4321, 0o640)
+
+
+@pytest.mark.parametrize(("folders", "file", "folder"), [(0o700, 0o600, 0o700), (0o755, 0o644, 0o755)])
+def test_copies_of_an_index_are_no_more_open_than_it(
+    folders: int, file: int, folder: int, tmp_path: Path, kraq: WarmShell
+) -> None:
+    """What commands write: tables, a test set with its draft, and a run with its reports."""
+    index, out = tmp_path / "x.kraq", tmp_path / "out"
+    out.mkdir(mode=0o755)
+    build_index(corpus_in(tmp_path / "corpus", files=0o644, folders=folders), index)
+    rows = '{"question": "Who met Charles Babbage?", "answer": "Ada Lovelace"}\n' * 2
+    (tmp_path / "dev.jsonl").write_text(rows)
+    commands = (
+        ("export", index, "--out", out / "tables", "--format", "jsonl"),
+        ("testset", "make", index, "--out", out / "test.jsonl", "--n", "2", "--kinds", "fact"),
+        ("eval", index, tmp_path / "dev.jsonl", "--out", out / "run", "--retriever", "bm25"),
+    )
+    for command in commands:
+        ended = kraq(*command)
+        assert ended.returncode == 0, ended.stderr
+    made = list(out.rglob("*"))
+    assert {path.parts[len(out.parts)].split(".")[0] for path in made} == {"tables", "test", "run"}
+    for path in made:
+        assert stat.S_IMODE(path.stat().st_mode) == (folder if path.is_dir() else file), path
+
+
+def test_exports_from_python_are_no_more_open_than_the_index(tmp_path: Path) -> None:
+    index = tmp_path / "x.kraq"
+    build_index(corpus_in(tmp_path / "corpus", files=0o600, folders=0o755), index)
+    written = export_index(index, tmp_path / "tables", "jsonl")
+    assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
+    assert os.umask(0o022) == 0o022
+    for form in ("parquet", "graphml"):
+        for path in export_index(index, tmp_path / form, form):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may give a file to any group")
+def test_a_copy_is_not_for_another_group_than_that_of_the_index(tmp_path: Path) -> None:
+    (tmp_path / "x.kraq").mkdir(mode=0o750)
+    os.chown(tmp_path / "x.kraq", -1, 4321)
+    with copied_from(tmp_path / "x.kraq"):
+        (tmp_path / "copy").write_text("")
+    assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o600

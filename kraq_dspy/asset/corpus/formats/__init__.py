@@ -1,17 +1,23 @@
 """Names one reader for each format family: a path goes in, rows and bad rows come out, as they are read.
 
 A reader lets OSError through (the loader names the file); whatever is wrong with the content is a `BadRow`.
+Formats that other libraries take apart are read in another process (`apart`).
 """
 
 from pathlib import Path
 
+from kraq_dspy.asset.corpus.formats.apart import kept_apart
+from kraq_dspy.asset.corpus.formats.docx import read_docx
 from kraq_dspy.asset.corpus.formats.html import read_html
 from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
-from kraq_dspy.asset.corpus.formats.office import read_docx, read_pptx, read_sheets
-from kraq_dspy.asset.corpus.formats.packed import read_epub, read_message, read_notebook, unpacking
+from kraq_dspy.asset.corpus.formats.mail import read_message
+from kraq_dspy.asset.corpus.formats.packed import read_epub, read_notebook, unpacking
 from kraq_dspy.asset.corpus.formats.pdf import read_pdf
 from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_marked_up, read_plain, read_unknown
 from kraq_dspy.asset.corpus.formats.rows import Reader
+from kraq_dspy.asset.corpus.formats.rtf import read_rtf
+from kraq_dspy.asset.corpus.formats.sheets import read_sheets
+from kraq_dspy.asset.corpus.formats.slides import read_pptx
 from kraq_dspy.asset.corpus.formats.tables import read_csv, read_parquet, read_tsv
 
 READERS: dict[str, Reader] = {
@@ -25,12 +31,15 @@ READERS: dict[str, Reader] = {
     ".html": read_html,
     ".htm": read_html,
     ".xhtml": read_html,
-    ".pdf": read_pdf,
-    ".docx": read_docx,
-    ".pptx": read_pptx,
-    ".xlsx": read_sheets,
-    ".xls": read_sheets,
-    ".ods": read_sheets,
+    ".pdf": kept_apart(read_pdf),
+    ".docx": kept_apart(read_docx),
+    ".pptx": kept_apart(read_pptx),
+    ".xlsx": kept_apart(read_sheets),
+    ".xlsm": kept_apart(read_sheets),
+    ".xlsb": kept_apart(read_sheets),
+    ".xls": kept_apart(read_sheets),
+    ".ods": kept_apart(read_sheets),
+    ".rtf": read_rtf,
     ".epub": read_epub,
     ".eml": read_message,
     ".ipynb": read_notebook,

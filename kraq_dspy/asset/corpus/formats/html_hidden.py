@@ -34,7 +34,7 @@ _OFF_THE_PAGE = re.compile(
     r"\bclip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]|\b(?:left|top|text-indent)\s*:\s*-\d{4,}",
     re.IGNORECASE,
 )
-_STRUCK = re.compile(r"\btext-decoration(?:-line)?\s*:[^;]*\bline-through\b", re.IGNORECASE)
+_STRUCK = re.compile(r"\btext-decoration(?:-line)?\s{0,20}:[^;]{0,200}?\bline-through\b", re.IGNORECASE)
 _VISIBILITY = re.compile(r"\bvisibility\s*:\s*(hidden|collapse|visible)\b", re.IGNORECASE)
 _ONE_NAME = re.compile(r"\s*([a-z]\w*)?([.#][\w-]+)\s*", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)

@@ -27,7 +27,7 @@ class NumberedList:
 
     def written(self, number: int) -> str:
         """The number as it stands before its item; of a list that waits, what it is once all items are there."""
-        return _written(number - self.number if self.waits else number, self.style) + ". "
+        return written_number(number - self.number if self.waits else number, self.style) + ". "
 
 
 def begin_list(attributes: Mapping[str, str]) -> NumberedList | None:
@@ -51,7 +51,7 @@ def _integer(value: str) -> int | None:
     return int(value) if value.removeprefix("-").isdecimal() and len(value) < 10 else None
 
 
-def _written(number: int, style: str) -> str:
+def written_number(number: int, style: str) -> str:
     if style in ("a", "A") and number > 0:
         letters = _letters(number)
         return letters.upper() if style == "A" else letters

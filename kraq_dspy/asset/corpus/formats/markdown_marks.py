@@ -31,7 +31,7 @@ _NOTE_TEXT = re.compile(r"^( {0,3})\[\^([^\[\]\s]{1,60})\]:[ \t]*", re.MULTILINE
 _INLINE_NOTE = re.compile(r"(?<=[\w.,;:!?)\"”*_])\^\[([^\[\]\n]{1,1000})\]")
 _WIKI_EMBED = re.compile(r"!\[\[[^\[\]\n]{1,300}\]\]")
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
-_BLOCK_NAME = re.compile(r"[ \t]+\^[A-Za-z0-9-]{1,60}$", re.MULTILINE)
+_BLOCK_NAME = re.compile(r"(?<![ \t])[ \t]+\^[A-Za-z0-9-]{1,60}$", re.MULTILINE)
 _STRUCK = re.compile(r"(?<!~)~~(?=[^\s~])((?:[^~\n]|~(?!~)){1,2000})(?<=[^\s~])~~(?!~)")
 _MARKED = re.compile(r"(?<!=)==(?=[^\s=])([^=\n]{1,1000})(?<=[^\s=])==(?!=)")
 _STRUCK_HTML = re.compile(r"<(del|s|strike)\b[^<>]*>.{0,5000}?</\1\s*>", re.IGNORECASE | re.DOTALL)

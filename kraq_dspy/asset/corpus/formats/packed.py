@@ -1,7 +1,5 @@
-"""Reads books (epub), messages (eml) and notebooks (ipynb), and any file that gzip has compressed."""
+"""Reads books (epub) and notebooks (ipynb), and any file that gzip has compressed."""
 
-import email
-import email.policy
 import gzip
 import json
 import posixpath
@@ -10,7 +8,6 @@ import urllib.parse
 import zipfile
 import zlib
 from collections.abc import Iterator
-from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +21,10 @@ from kraq_dspy.asset.corpus.formats.decode import (
 from kraq_dspy.asset.corpus.formats.html import page_row
 from kraq_dspy.asset.corpus.formats.html_parts import parts_of
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read
-from kraq_dspy.asset.corpus.formats.office import check_zip
 from kraq_dspy.asset.corpus.formats.plain import find_headings
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
-from kraq_dspy.asset.corpus.normalise import is_blank, normalised
+from kraq_dspy.asset.corpus.formats.zipped import check_zip
+from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.records import Heading
 
 
@@ -92,42 +89,6 @@ def _title_and_files(package: str) -> tuple[str, list[str]]:
 
     paths = [path_of[item] for item in order if item in path_of]
     return " ".join(normalised(title).split()), paths
-
-
-@refuses_unreadable
-def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The subject is the title; sender, receivers and date are metadata. Attachments are not read."""
-    with path.open("rb") as stream:
-        message = email.message_from_bytes(read_limited(stream, settings), policy=email.policy.default)
-    assert isinstance(message, EmailMessage)
-
-    row = _body(message)
-    if row is None or is_blank(row.text):
-        yield BadRow("The message has no text.")
-        return
-
-    fields = {name.lower(): _header(message, name) for name in ("From", "To", "Cc", "Date")}
-    metadata = {name: value for name, value in fields.items() if value}
-    title = _header(message, "Subject") or normalised(path.stem)
-    yield Row(row.text, title=title, metadata=metadata, headings=row.headings, linked=row.linked)
-
-
-def _body(message: EmailMessage) -> Row | None:
-    part = message.get_body(("plain", "html"))
-    if part is None:
-        return None
-    try:
-        content = part.get_content()
-    except (LookupError, UnicodeDecodeError):  # an encoding that does not exist, or is not true
-        payload = part.get_payload(decode=True)
-        content = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
-    if part.get_content_subtype() == "html":
-        return page_row(content, "")
-    return Row(normalised(content).strip("\n"))
-
-
-def _header(message: EmailMessage, name: str) -> str:
-    return " ".join(normalised(str(message.get(name, ""))).split())
 
 
 @refuses_unreadable

@@ -40,14 +40,18 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                 return
             pages = _Pages(reader, _opened(pypdfium2, data))
             title = _title(reader)
+        except MemoryError:
+            raise
         except Exception as error:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
             yield BadRow(f"The PDF is damaged ({_words(error)}). Open and save it anew, or take it out of the corpus.")
             return
 
         texts: list[str] = []
-        for number in range(1, len(pages) + 1):
+        for number in range(1, min(len(pages), _MOST_PAGES) + 1):
             try:
                 text = pages.text(number)
+            except MemoryError:
+                raise
             except Exception as error:  # noqa: BLE001  as above
                 text = ""
                 pages.damaged.append(number)
@@ -61,6 +65,10 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                 return
 
         headings = _headings(reader, texts)
+        if len(pages) > _MOST_PAGES:
+            yield BadRow(
+                f"The PDF has {len(pages):,} pages, of which the first {_MOST_PAGES:,} are used. Split it.", "pages"
+            )
         pages.close()
 
     if not any(texts):
@@ -155,7 +163,7 @@ _NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 _LINE_END = re.compile(r"(?<=[^\W\d_])(-|\u2010|\u00ad)[ \t]?\r?\n[ \t]*(?=[^\W\d_])")
-_HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:-[^\W\d_]+)+")
 
 
 def _without_hyphenation(text: str) -> str:
@@ -166,7 +174,7 @@ def _without_hyphenation(text: str) -> str:
     parts: list[str] = []
     place = 0
     for cut in _LINE_END.finditer(text):
-        before = re.search(r"[^\W\d_]+$", text[max(0, cut.start() - 40) : cut.start()])
+        before = re.search(r"(?<![^\W\d_])[^\W\d_]+$", text[max(0, cut.start() - 40) : cut.start()])
         after = re.match(r"[^\W\d_]+", text[cut.end() : cut.end() + 40])
         assert before is not None
         assert after is not None
@@ -205,6 +213,7 @@ def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
 
 
 _MOST_HEADINGS = 10_000
+_MOST_PAGES = 50_000
 
 
 def _words(error: Exception) -> str:

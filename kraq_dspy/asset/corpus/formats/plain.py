@@ -9,6 +9,7 @@ from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, r
 from kraq_dspy.asset.corpus.formats.front_matter import MARKDOWN, OTHER, TEXT, front_matter_labels, split_front_matter
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.formats.rtf import RTF, read_rtf
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.label_names import is_label_name
 from kraq_dspy.errors import CorpusError
@@ -60,12 +61,18 @@ def _with_labels(row: Row, raw: str, settings: ReadSettings, kind: str) -> Row |
 
 
 _MARKDOWN_TOO = (".mdx", ".qmd", ".rmd", ".mdown", ".mkd", ".mkdn", ".mdwn", ".mdtxt")
-_KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, epub, eml, ipynb, csv, json, jsonl, parquet"
+_KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, xls, ods, rtf, epub, eml, ipynb, csv, json, jsonl, parquet"
 
 
 @refuses_unreadable
 def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """A file of any kind whose bytes are text, such as README, source code or a log. Its title is its name."""
+    """A file of any kind whose bytes are text, such as README, source code or a log. Its title is its name. Rich text
+    is known by its beginning, since Word gives it the name .doc, too."""
+    with path.open("rb") as stream:
+        is_rich = stream.read(len(RTF)) == RTF
+    if is_rich:
+        yield from read_rtf(path, settings)
+        return
     try:
         row, raw = _read(path, settings)
     except UnreadableTextError as error:

@@ -22,7 +22,7 @@ _UNITS = frozenset(
 _POWERS_OF = frozenset(("2", "10"))
 _VARIABLES = frozenset("nxkijtmT")
 _NUMBER = re.compile(r"(?<![\w.,-])\d[\d.,]*$")
-_WORD = re.compile(r"[^\W\d_]+$")
+_WORD = re.compile(r"(?<![^\W\d_])[^\W\d_]+$")
 _FORMULA = re.compile(r"[=×·*+^/÷±∑√<>]|\d\s*[-−]\s*\d")
 _IN_BRACKETS = re.compile(r"[\[(].*[\])]", re.DOTALL)
 _ELEMENT = re.compile(r"[A-Z][a-z]?(?![a-z])")

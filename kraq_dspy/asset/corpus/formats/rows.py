@@ -141,7 +141,8 @@ class Row:
 
     `linked` says by where a line begins what of it is linked, where the text has no Markdown that does. `lacks` says
     which of the columns that somebody has named ("title", "id", "acl") are none of the row's. `labels` say who may
-    read it. `values` are all named values, where rows are wanted as they are and not as documents.
+    read it. `left_out` says in words what of the file is hidden or not read. `values` are all named values, where rows
+    are wanted as they are and not as documents.
     """
 
     text: str
@@ -153,6 +154,7 @@ class Row:
     linked: Mapping[int, Linked] = field(default_factory=dict)
     lacks: frozenset[str] = frozenset()
     labels: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -162,6 +164,16 @@ class BadRow:
 
     reason: str
     key: str = ""
+
+
+def damaged(error: Exception) -> BadRow:
+    """What a library's error on a file means for it. Raises MemoryError on: that is no damage."""
+    if isinstance(error, MemoryError):
+        raise error
+    problem = f"{type(error).__name__}: {str(error)[:200]}"
+    return BadRow(
+        f"The file is damaged or protected ({problem}). Open and save it again, or take it out of the corpus."
+    )
 
 
 Reader = Callable[[Path, ReadSettings], Iterator[Row | BadRow]]

@@ -167,7 +167,7 @@ def _title_and_text(passage: str) -> tuple[str, str]:
 def _bare(name: str) -> str:
     """Strip a title of what tells namesakes apart: the text about "Ed Wood (film)" or "Woodson,
     Arkansas" leaves it out."""
-    return re.sub(r"\s*\([^)]*\)$|, .*$", "", name)
+    return re.sub(r"(?<!\s)\s*+\([^()]*\)$|, .*$", "", name)
 
 
 def _full_names(title: str, parts: list[str], mentioned: list[list[str]]) -> dict[str, str]:
@@ -231,7 +231,7 @@ def _between(part: str, source: str, target: str) -> str:
     if end < 0:
         return ""
 
-    middle = re.sub(r"\([^)]*\)|[\"“”]", " ", part[start:end])
+    middle = re.sub(r"\([^()]*\)|[\"“”]", " ", part[start:end])
     middle = re.split(r"[;:,]", middle.rstrip(" ,;:("))[-1]
     words = [word for word in re.findall(r"[\w’'-]+", middle) if word.islower()]
     while words and words[-1] in ("the", "a", "an", "his", "her", "its", "their", "and"):

@@ -61,7 +61,7 @@ def same_thing(first: str, second: str) -> bool:
 
 
 def _name_in(text: str) -> str:
-    return re.split(r"\s*\([^)]*\):|: |\n", text.strip())[0]
+    return re.split(r"(?<!\s)\s*+\([^()]*\):|: |\n", text.strip())[0]
 
 
 def _telling_words(name: str) -> list[str]:

@@ -15,6 +15,7 @@ EITHER = re.compile(
 )
 
 LONG = 20  # words
+LONGEST_COMPARISON = 400  # characters of a question that compares two things
 
 
 def keywords(question: str) -> list[str]:
@@ -71,7 +72,8 @@ def rewritings(question: str) -> list[str]:
 
 def sub_questions(question: str) -> list[str]:
     """The clauses that each ask something by name, or a choice of two as a question about each; else the question."""
-    if either := EITHER.match(question.strip()):
+    either = EITHER.match(question.strip()) if len(question) <= LONGEST_COMPARISON else None
+    if either:
         return [f"{either['lead']}: {either[side].strip(' “”' + chr(34))}?" for side in ("a", "b")]
     parts = [part.strip(" ,;") for part in CLAUSE.split(question)]
     if len(parts) < 2 or not all(names_in(part.partition(" ")[2]) for part in parts):

@@ -54,7 +54,9 @@ _TELLS_APART = re.compile(
 """A kind of thing, and what tells one of them from others."""
 _LASTING = frozenset(("based", "headquartered", "known", "located", "named", "owned", "situated", "used"))
 _SEVERAL = re.compile(r"(?:are|were|have) ")
-TELLS_WHICH = re.compile(r" (?:in|of|at|from|by|for|on|near|between|to|with|that|which|as) .*[A-Z0-9]| \d{4} |[\"“]")
+TELLS_WHICH = re.compile(
+    r" (?:in|of|at|from|by|for|on|near|between|to|with|that|which|as) .{0,400}[A-Z0-9]| \d{4} |[\"“]"
+)
 """What tells one of a kind from others: a name or a number behind a preposition, or a year."""
 _FEWEST_WITH_NAME, _FEWEST, MOST_WORDS = 3, 5, 16
 """Content words of what is said of a subject, with a name or a number among them and without; and words in all."""
@@ -62,7 +64,7 @@ _LONGEST_ANSWER = 8  # words
 _LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
 _OPEN = re.compile(r"\b(?:of|the|an?|for|with|to|between|and)$")
 """Ends of what stands before a date that is a part of it: "during the crisis of 1929"."""
-_DANGLING = re.compile(r"(?:,| in| on| at| since| around| about| from| until| by)+$")
+_DANGLING = re.compile(r"(?:,| in| on| at| since| around| about| from| until| by){1,20}$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
 
 def _only_says_where(sentence: str, name: str) -> bool:
     """Whether a sentence has the name only to say where another place is: "Brisbane, Queensland"."""
-    return len(re.findall(rf"[A-Z][\w’']+, {re.escape(name)}\b", sentence)) == sentence.count(name)
+    return len(re.findall(rf"[A-Z][\w’']{{1,60}}, {re.escape(name)}\b", sentence)) == sentence.count(name)
 
 
 def _asks_what_it_is(passages: Sequence[str], name: str) -> str:

@@ -109,7 +109,7 @@ def is_plain_kind(kind: str) -> bool:
     """
     words = kind.split()
     ends_small = bool(words) and words[-1].isalpha() and words[-1].islower() and not words[-1].endswith("ly")
-    is_short = len(words) <= _LONGEST_KIND and not re.search(r"[\"“”()]|\b(?:of|to|that|more|most)\b|\w+ing$", kind)
+    is_short = len(words) <= _LONGEST_KIND and not re.search(r"[\"“”()]|\b(?:of|to|that|more|most)\b|\b\w+ing$", kind)
     return ends_small and is_short and words[-1] not in STOP
 
 

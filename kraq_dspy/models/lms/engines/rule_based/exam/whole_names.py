@@ -8,7 +8,7 @@ from kraq_dspy.language.templates import without_asides
 from kraq_dspy.language.vocabulary import OPENERS, STOP
 
 _GOES_ON = re.compile(r" ?[-–] ?\w| [A-Z0-9]|\. ?[A-Z]| & ")
-_LEADS = re.compile(r"(?P<word>[A-Z][\w’'.]*|&) ?[-–]? ?$")
+_LEADS = re.compile(r"(?P<word>[A-Z][\w’'.]{0,60}|&) ?[-–]? ?$")
 _OF_A_NATION = re.compile(r"(?:[a-z]an|ish|ese|French|Greek|Dutch|Welsh|Czech|Swiss|Thai)$")
 _TOLD_TO_DO = re.compile(
     r"(?:about|add|adjusts?|change|check|choose|click|connect|create|edit|enter|go|how|launch|make|move|open|perform|press"

@@ -1,0 +1,226 @@
+"""Reads texts of Word (docx; extra `formats`): what a page shows, through mammoth, which makes HTML of it.
+
+mammoth leaves out equations, numbers of lists, headers and footers, and does not know hidden text. So the parts of the
+file are rewritten first: what nobody sees is taken out, and what mammoth leaves out becomes text.
+"""
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.docx_lists import ListNumbers
+from kraq_dspy.asset.corpus.formats.docx_math import linear
+from kraq_dspy.asset.corpus.formats.docx_styles import Styles, W, find, is_on, value
+from kraq_dspy.asset.corpus.formats.html import page_row
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
+from kraq_dspy.asset.corpus.formats.sheets import counted
+from kraq_dspy.asset.corpus.formats.zipped import Parts, opened_zip
+from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.errors import import_extra
+
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_TICKED = re.compile(r'<input[^>]*type="checkbox"[^>]*>')
+_PAGE_FIELDS = re.compile(r"\s*(PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
+_SHORT = 12  # letters beside a page's number in a header that say nothing else: "Page of"
+_NOT_READ = (("picture", "word/media/"), ("chart", "word/charts/chart"), ("drawing", "word/diagrams/data"))
+
+
+@refuses_unreadable
+def read_docx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """Headings, tables, lists and notes as those of a web page; the title is the first heading.
+
+    Headers stand once before the text, footers once behind it. Hidden text and what is struck out or deleted is left
+    out, and counted.
+    """
+    mammoth = import_extra("mammoth", "formats", "Reading docx")
+    with opened_zip(path, settings) as parts:
+        try:
+            rewriting = _Rewriting(parts)
+            shown = rewriting.archive()
+            page = mammoth.convert_to_html(shown, convert_image=mammoth.images.img_element(lambda image: {})).value
+        except UnreadableTextError:
+            raise
+        except Exception as error:  # noqa: BLE001  mammoth raises whatever a damaged file makes its code raise
+            yield damaged(error)
+            return
+
+    page = _TICKED.sub(lambda box: "[x] " if "checked=" in box[0] else "[ ] ", page)
+    row = page_row(page, "")
+    notes = rewriting.notes()
+    if row is None:
+        found = f" It holds {'; '.join(notes)}." if notes else ""
+        yield BadRow(
+            f"The file shows no text; what it shows may be pictures.{found} Save it as PDF and run it through OCR."
+        )
+        return
+    title = row.headings[0].text if row.headings else normalised(path.stem)
+    yield Row(row.text, title=title, headings=row.headings, linked=row.linked, left_out=tuple(notes))
+
+
+class _Rewriting:
+    """The parts of a file as mammoth is to read them, and what was taken out."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._n_letters = {"hidden": 0, "struck": 0, "deleted": 0}
+        self._main = next(
+            (part for kind, part in parts.relations("").values() if kind == "officeDocument"), "word/document.xml"
+        )
+        relations = parts.relations(self._main)
+        self._part_of = dict(relations.values())
+        self._targets = {each: part for each, (_, part) in relations.items()}
+        self._styles = Styles(self._tree("styles"))
+        self._numbers = ListNumbers(self._tree("numbering"), self._styles)
+
+    def archive(self) -> io.BytesIO:
+        """The file without pictures, its texts rewritten."""
+        changed: dict[str, bytes] = {}
+        if self._main in self._parts:
+            document = ElementTree.fromstring(self._parts.read(self._main))
+            self._rewrite(document)
+            self._add_margins(document)
+            changed[self._main] = ElementTree.tostring(document)
+        for kind in ("footnotes", "endnotes"):
+            notes = self._tree(kind)
+            if notes is not None:
+                self._rewrite(notes)
+                changed[self._part_of[kind]] = ElementTree.tostring(notes)
+        if self._numbers.tree is not None:
+            changed[self._part_of["numbering"]] = self._numbers.without_numbers()
+
+        data = io.BytesIO()
+        with zipfile.ZipFile(data, "w") as archive:
+            for name in dict.fromkeys(self._parts.names):
+                is_text = name.endswith((".xml", ".rels"))
+                archive.writestr(name, changed.get(name) or (self._parts.read(name) if is_text else b""))
+        return data
+
+    def notes(self) -> list[str]:
+        """What was left out, in words."""
+        words = {"hidden": "hidden text", "struck": "text struck out", "deleted": "deleted text of tracked changes"}
+        notes = [f"{counted(count, 'letter')} of {words[kind]}" for kind, count in self._n_letters.items() if count]
+        comments = self._tree("comments")
+        n_comments = 0 if comments is None else len(comments)
+        if n_comments:
+            notes.append(f"{counted(n_comments, 'comment')}, not read")
+        for what, beginning in _NOT_READ:
+            number = sum(name.startswith(beginning) and "/_rels/" not in name for name in self._parts.names)
+            if number:
+                notes.append(f"{counted(number, what)}, not read")
+        return notes
+
+    def _tree(self, kind: str) -> ElementTree.Element | None:
+        data = self._parts.read(self._part_of.get(kind, ""))
+        return ElementTree.fromstring(data) if data else None
+
+    def _rewrite(self, parent: ElementTree.Element, paragraph_style: str = "") -> None:
+        for child in list(parent):
+            if child.tag == W + "p":
+                paragraph_style = value(find(child, "pPr", "pStyle"))
+                self._rewrite(child, paragraph_style)
+                self._number(child)
+            elif child.tag in (W + "del", W + "moveFrom"):
+                self._take_out("deleted", parent, child)
+            elif child.tag == W + "r" and (reason := self._styles.unseen(child, paragraph_style)):
+                self._take_out(reason, parent, child)
+            elif child.tag == f"{_MATH}oMath":
+                _replace(parent, child, _run(linear(child)))
+            elif child.tag == f"{_MATH}oMathPara":
+                equations = [linear(each) for each in child.iter(f"{_MATH}oMath")]
+                is_block = parent.tag != W + "p"
+                _replace(parent, child, _paragraph("; ".join(equations)) if is_block else _run("; ".join(equations)))
+            elif len(child):
+                self._rewrite(child, paragraph_style)
+
+    def _take_out(self, reason: str, parent: ElementTree.Element, child: ElementTree.Element) -> None:
+        texts = [each.text or "" for each in child.iter() if each.tag in (W + "t", W + "delText")]
+        self._n_letters[reason] += sum(map(len, texts))
+        parent.remove(child)
+
+    def _number(self, paragraph: ElementTree.Element) -> None:
+        """Writes the number of an item of a list as text before it."""
+        label = self._numbers.next(paragraph)
+        if label:
+            place = 1 if len(paragraph) and paragraph[0].tag == W + "pPr" else 0
+            paragraph.insert(place, _run(label + " "))
+
+    def _add_margins(self, document: ElementTree.Element) -> None:
+        """Writes each line of the headers before the body, and each line of the footers behind it, once."""
+        body = find(document, "body")
+        if body is None:
+            return
+        settings = self._tree("settings")
+        has_even = settings is not None and is_on(find(settings, "evenAndOddHeaders"))
+        lines: dict[str, dict[str, None]] = {"headerReference": {}, "footerReference": {}}
+        for section in document.iter(W + "sectPr"):
+            has_first = is_on(find(section, "titlePg"))
+            for reference in section:
+                kind = reference.tag.removeprefix(W)
+                wanted = {"default": True, "first": has_first, "even": has_even}.get(
+                    reference.get(W + "type", "default")
+                )
+                data = (
+                    self._parts.read(self._targets.get(reference.get(_ID, ""), "")) if kind in lines and wanted else b""
+                )
+                if data:
+                    part = ElementTree.fromstring(data)
+                    self._rewrite(part)
+                    lines[kind] |= dict.fromkeys(_margin_lines(part))
+
+        for line in reversed(lines["headerReference"]):
+            body.insert(0, _paragraph(line))
+        end = len(body) - 1 if len(body) and body[-1].tag == W + "sectPr" else len(body)
+        for line in reversed(lines["footerReference"]):
+            body.insert(end, _paragraph(line))
+
+
+def _margin_lines(part: ElementTree.Element) -> Iterator[str]:
+    """The lines of a header or footer, without the numbers of pages."""
+    for paragraph in part.iter(W + "p"):
+        text, has_page_number = _without_fields(paragraph)
+        text = " ".join(normalised(text).split())
+        n_letters = sum(map(str.isalpha, text))
+        if n_letters and not (has_page_number and n_letters <= _SHORT):
+            yield text
+
+
+def _without_fields(paragraph: ElementTree.Element) -> tuple[str, bool]:
+    """The text but for what fields of page numbers show, and whether there are any."""
+    pieces: list[str] = []
+    open_fields: list[bool] = []  # whether each is of a page number
+    dropped = {id(inside) for field in paragraph.iter(W + "fldSimple") if _PAGE_FIELDS.match(field.get(W + "instr", ""))
+               for inside in field.iter()}  # fmt: skip
+    has_page_number = bool(dropped)
+    for each in paragraph.iter():
+        if each.tag == W + "fldChar" and each.get(W + "fldCharType") == "begin":
+            open_fields.append(False)
+        elif each.tag == W + "fldChar" and each.get(W + "fldCharType") == "end" and open_fields:
+            open_fields.pop()
+        elif each.tag == W + "instrText" and open_fields and _PAGE_FIELDS.match(each.text or ""):
+            open_fields[-1] = has_page_number = True
+        elif each.tag == W + "t" and id(each) not in dropped and not any(open_fields):
+            pieces.append(each.text or "")
+        elif each.tag in (W + "tab", W + "br"):
+            pieces.append(" ")
+    return "".join(pieces), has_page_number
+
+
+def _replace(parent: ElementTree.Element, child: ElementTree.Element, other: ElementTree.Element) -> None:
+    parent[list(parent).index(child)] = other
+
+
+def _run(text: str) -> ElementTree.Element:
+    run = ElementTree.Element(W + "r")
+    ElementTree.SubElement(run, W + "t", {"{http://www.w3.org/XML/1998/namespace}space": "preserve"}).text = text
+    return run
+
+
+def _paragraph(text: str) -> ElementTree.Element:
+    paragraph = ElementTree.Element(W + "p")
+    paragraph.append(_run(text))
+    return paragraph

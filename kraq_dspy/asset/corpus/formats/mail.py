@@ -1,0 +1,186 @@
+"""Reads messages (eml): a message is a document, and so is each file and each message that is attached to it."""
+
+import dataclasses
+import email
+import email.policy
+import tempfile
+from collections.abc import Iterator
+from email.message import EmailMessage, Message, MIMEPart
+from pathlib import Path
+
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.html import page_row
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
+from kraq_dspy.errors import MissingExtraError
+
+_DEEPEST = 5  # messages in messages
+_MOST_PARTS = 1000
+_NOT_TEXT = ("image", "audio", "video", "font")
+_NAMED_BY_TYPE = {
+    "text/plain": ".txt", "text/html": ".html", "text/markdown": ".md", "text/csv": ".csv", "text/rtf": ".rtf",
+    "application/rtf": ".rtf", "application/pdf": ".pdf", "application/json": ".json", "text/calendar": ".txt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx", "application/vnd.ms-excel": ".xls",
+    "application/vnd.oasis.opendocument.spreadsheet": ".ods",
+}  # fmt: skip
+
+
+@refuses_unreadable
+def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The subject is the title; sender, receivers and date are metadata.
+
+    Attached files and forwarded messages follow as rows of their own, whose metadata name the message
+    (`attached_to`). The message lists those that are not read.
+    """
+    with path.open("rb") as stream:
+        message = email.message_from_bytes(read_limited(stream, settings), policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    rows = list(_rows(message, normalised(path.stem), settings, depth=0))
+    yield from rows or [BadRow("The message has no text.")]
+
+
+def _rows(message: EmailMessage, name: str, settings: ReadSettings, depth: int) -> Iterator[Row | BadRow]:
+    title = _header(message, "Subject") or name
+    fields = {field.lower(): _header(message, field) for field in ("From", "To", "Cc", "Date")}
+    body_part = message.get_body(("plain", "html"))
+    body = _body(body_part, settings)
+
+    attached: list[Row | BadRow] = []
+    left_out: list[str] = []
+    for number, part in enumerate(_attachments(message, body_part)):
+        if number == _MOST_PARTS:
+            left_out.append(f"attachments behind the first {_MOST_PARTS:,}, not read")
+            break
+        rows, reason = _attached(part, number + 1, settings, depth)
+        attached += rows
+        left_out += [reason] if reason else []
+
+    if body is not None and not is_blank(body.text):
+        metadata = {field: value for field, value in fields.items() if value}
+        yield dataclasses.replace(body, title=title, metadata=metadata, left_out=tuple(left_out))
+    elif left_out and not attached:
+        yield BadRow(f"The message has no text of its own. It holds {'; '.join(left_out)}.")
+    for row in attached:
+        yield _under(row, title)
+
+
+def _under(row: Row | BadRow, title: str) -> Row | BadRow:
+    """The attached row, which names the nearest message that it is attached to."""
+    if isinstance(row, BadRow) or "attached_to" in row.metadata:
+        return row
+    return dataclasses.replace(row, metadata={**row.metadata, "attached_to": title})
+
+
+def _attachments(message: Message, body: Message | None) -> Iterator[EmailMessage]:
+    """The parts that are no body, in their order. A part in an alternative that is not the body says the same."""
+    waiting: list[Message] = [message]
+    while waiting:
+        part = waiting.pop()
+        if part is body:
+            continue
+        kind = part.get_content_type()
+        if not part.is_multipart() or kind == "message/rfc822":
+            if part is not message and isinstance(part, EmailMessage):
+                yield part
+            continue
+        inside = [each for each in part.get_payload() if isinstance(each, Message)]
+        if kind == "multipart/alternative":
+            inside = [each for each in inside if each.is_multipart() or each.get_content_disposition() == "attachment"]
+        waiting += reversed(inside)
+
+
+def _attached(part: EmailMessage, number: int, settings: ReadSettings, depth: int) -> tuple[list[Row | BadRow], str]:
+    """The rows of an attachment, or why it is not read."""
+    kind = part.get_content_type()
+    named = " ".join(normalised(part.get_filename() or "").split())
+    if kind == "message/rfc822":
+        inner = part.get_payload(0)
+        name = named or "forwarded message"
+        if depth == _DEEPEST:
+            return [], f"{name!r}, {_DEEPEST} messages deep, not read"
+        assert isinstance(inner, EmailMessage)
+        return [_keyed(row, f"{number} {name}") for row in _rows(inner, name, settings, depth + 1)], ""
+
+    name = named or f"attachment {number}"
+    if kind.split("/")[0] in _NOT_TEXT or kind in ("application/pkcs7-signature", "application/pgp-signature"):
+        return [], f"attachment {name!r} ({kind}), not read"
+    file_name = Path(name.replace("\\", "/")).name or name
+    if not Path(file_name).suffix or named == "":
+        file_name += _NAMED_BY_TYPE.get(kind, "")
+    return _read_attached(part, file_name, f"{number} {name}", settings, depth)
+
+
+def _read_attached(
+    part: EmailMessage, file_name: str, key: str, settings: ReadSettings, depth: int
+) -> tuple[list[Row | BadRow], str]:
+    from kraq_dspy.asset.corpus.formats import find_reader  # which knows this reader, too
+
+    payload = part.get_payload(decode=True)
+    content = payload if isinstance(payload, bytes) else b""
+    if file_name.lower().endswith(".eml"):
+        inner = email.message_from_bytes(content, policy=email.policy.default)
+        assert isinstance(inner, EmailMessage)
+        if depth == _DEEPEST:
+            return [], f"{file_name!r}, {_DEEPEST} messages deep, not read"
+        return [_keyed(row, key) for row in _rows(inner, Path(file_name).stem, settings, depth + 1)], ""
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"a{''.join(Path(file_name).suffixes[-2:])[:20].lower()}"
+        path.write_bytes(content)
+        try:
+            rows = list(find_reader(path.name)(path, settings))
+        except MissingExtraError as error:
+            rows = [BadRow(str(error))]
+
+    used = [row for row in rows if isinstance(row, Row)]
+    reasons = [row.reason for row in rows if isinstance(row, BadRow)]
+    reason = f"attachment {file_name!r}, not read: {reasons[0]}" if reasons else ""
+    named = normalised(Path(file_name).stem)
+    titled = [dataclasses.replace(row, title=named) if row.title == "a" else row for row in used]
+    return [_keyed(row, key) for row in titled], reason
+
+
+def _keyed(row: Row | BadRow, key: str) -> Row | BadRow:
+    """The row under a key that no other row of the message has."""
+    return dataclasses.replace(row, key=f"{key} {row.key}".strip())
+
+
+def _body(part: MIMEPart | None, settings: ReadSettings) -> Row | None:
+    if part is None:
+        return None
+    content = _content(part, settings)
+    if part.get_content_subtype() == "html":
+        return page_row(content, "")
+    return Row(normalised(content).strip("\n"))
+
+
+def _content(part: MIMEPart, settings: ReadSettings) -> str:
+    """The text of a part. Where the message names no encoding, or a false one, it is UTF-8 if it can be, else
+    Windows-1252, which programs of mail mean by none."""
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    declared = str(part.get_content_charset() or "")
+    for encoding in (declared if declared not in ("", "us-ascii", "ascii") else "utf-8", "utf-8", settings.encoding):
+        try:
+            return data.decode(encoding) if encoding else decode(data, settings)
+        except (LookupError, ValueError, UnreadableTextError):
+            continue
+    return data.decode("cp1252", "replace")
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """A header, where bytes that no encoding was named for are read as UTF-8."""
+    try:
+        value = str(message.get(name, ""))
+    except (ValueError, IndexError, AttributeError, TypeError):  # what a damaged header makes the parser raise
+        value = ""
+    if any("\udc80" <= letter <= "\udcff" for letter in value) or "\ufffd" in value:
+        raw = next((text for field, text in message.raw_items() if field.lower() == name.lower()), "")
+        data = str(raw).encode("utf-8", "surrogateescape")
+        try:
+            value = data.decode("utf-8")
+        except UnicodeDecodeError:
+            value = data.decode("cp1252", "replace")
+    return " ".join(normalised(value).split())

@@ -1,0 +1,78 @@
+"""Reads rich text (rtf) through striprtf (extra `formats`)."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.asset.corpus.formats.decode import read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
+from kraq_dspy.asset.corpus.formats.sheets import counted
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
+from kraq_dspy.errors import needs
+
+RTF = b"{\\rtf"
+_TOKEN = re.compile(rb"\\([a-z]{1,32})(-?\d{1,10})?[ ]?|\\'[0-9a-fA-F]{2}|\\[^a-z]|[{}]|[^\\{}]+", re.DOTALL)
+_UNSEEN = (b"v", b"strike", b"striked", b"deleted")
+_NOT_TEXT = frozenset(
+    b"fonttbl colortbl stylesheet info pict object themedata colorschememapping datastore listtable "
+    b"listoverridetable rsidtbl generator xmlnstbl latentstyles fldinst".split()
+)
+
+
+@refuses_unreadable
+def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The text, a line for each paragraph, cells of a table with tabs between them. Hidden text and what is struck out
+    or deleted is left out, and counted. The title is the file's name."""
+    with needs("striprtf", "formats", "Reading rtf"):
+        from striprtf import striprtf
+    to_text: Any = striprtf.rtf_to_text
+    with path.open("rb") as stream:
+        data = read_limited(stream, settings)
+    if not data.lstrip().startswith(RTF):
+        yield BadRow("The file is no rich text: it does not begin with '{\\rtf'. Give it its right extension.")
+        return
+    seen, n_hidden = _without_unseen(data)
+    try:
+        text = to_text(seen.decode("latin-1"), errors="replace")
+    except Exception as error:  # noqa: BLE001  striprtf raises whatever a damaged file makes its code raise
+        yield damaged(error)
+        return
+
+    cells = (line.replace("|", "\t").rstrip() if line.endswith("|") else line.rstrip() for line in text.split("\n"))
+    text = normalised("\n".join(cells)).strip("\n")
+    notes = (f"{counted(n_hidden, 'letter')} of hidden, struck out or deleted text",) if n_hidden else ()
+    if is_blank(text):
+        yield BadRow("The file shows no text; what it shows may be pictures. Save it as PDF and run it through OCR.")
+        return
+    yield Row(text, title=normalised(path.stem), left_out=notes)
+
+
+def _without_unseen(data: bytes) -> tuple[bytes, int]:
+    """The marks of the file without text that nobody sees, and how many letters that had. striprtf keeps all text."""
+    kept: list[bytes] = []
+    groups: list[frozenset[bytes]] = [frozenset()]  # by open group: what makes its text unseen
+    is_text = [True]
+    n_letters = 0
+    for match in _TOKEN.finditer(data):
+        token, word = match[0], match[1]
+        if token == b"{":
+            groups.append(groups[-1])
+            is_text.append(is_text[-1])
+        elif token == b"}" and len(groups) > 1:
+            groups.pop()
+            is_text.pop()
+        elif word in _UNSEEN:
+            groups[-1] = groups[-1] - {word} if match[2] == b"0" else groups[-1] | {word}
+        elif word in (b"plain", b"sectd"):
+            groups[-1] = frozenset()
+        elif word in _NOT_TEXT or token == b"\\*":
+            is_text[-1] = False
+
+        shows = not groups[-1] or not is_text[-1]
+        is_letters = word is None and token not in (b"{", b"}", b"\\*")
+        if shows or not is_letters:
+            kept.append(token if shows or word not in (b"par", b"line", b"tab", b"cell", b"u") else b"")
+        elif not token.isspace():
+            n_letters += 1 if token.startswith(b"\\") else len(token.replace(b"\r", b"").replace(b"\n", b""))
+    return b"".join(kept), n_letters

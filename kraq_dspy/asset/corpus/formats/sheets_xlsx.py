@@ -1,0 +1,194 @@
+"""Reads the sheets of a workbook of Excel (xlsx; ECMA-376, part 1, section 18), cell by cell as the file lists them."""
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError
+from kraq_dspy.asset.corpus.formats.number_formats import BUILT_IN, plain, shown
+from kraq_dspy.asset.corpus.formats.rows import damaged
+from kraq_dspy.asset.corpus.formats.sheets import Merged, Sheet, TextLimit, counted, on_one_line
+from kraq_dspy.asset.corpus.formats.zipped import Parts
+
+_REFERENCE = re.compile(r"\$?([A-Z]{1,4})\$?(\d{1,8})")
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_NOT_READ = (("chart", "xl/charts/chart"), ("comment part", "xl/comments"), ("picture", "xl/media/"))
+
+
+def read_xlsx(parts: Parts, limit: TextLimit) -> tuple[Sequence[Sheet], list[str]]:
+    """The sheets in the order of their tabs, and what else the workbook has that is not read."""
+    try:
+        return _Workbook(parts, limit).sheets(), _not_read(parts)
+    except (ElementTree.ParseError, ValueError, IndexError) as error:
+        raise UnreadableTextError(damaged(error).reason) from error
+
+
+def _not_read(parts: Parts) -> list[str]:
+    notes = []
+    for what, beginning in _NOT_READ:
+        number = sum(name.startswith(beginning) and "/_rels/" not in name for name in parts.names)
+        if number:
+            notes.append(f"{counted(number, what)}, not read")
+    return notes
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    kind: str
+    format: str
+    value: str | None
+    formula: str | None
+
+
+class _Workbook:
+    def __init__(self, parts: Parts, limit: TextLimit) -> None:
+        self._parts = parts
+        self._limit = limit
+        self._path = next(
+            (part for kind, part in parts.relations("").values() if kind == "officeDocument"), "xl/workbook.xml"
+        )
+        self._book = ElementTree.fromstring(parts.read(self._path) or b"<none/>")
+        properties = next((each for each in self._book if _name(each) == "workbookPr"), None)
+        self._from_1904 = properties is not None and properties.get("date1904", "") in ("1", "true")
+        self._relations = parts.relations(self._path)
+        self._strings = self._shared_strings()
+        self._formats = self._number_formats()
+
+    def sheets(self) -> list[Sheet]:
+        listed = [each for each in self._book.iter() if _name(each) == "sheet"]
+        if not listed:
+            raise UnreadableTextError("The file is damaged: it names no sheets. Open and save it again.")
+        sheets = []
+        for each in listed:
+            relation = next((value for name, value in each.attrib.items() if name.endswith("}id")), "")
+            kind, part = self._relations.get(relation, ("", ""))
+            sheet = Sheet(each.get("name", ""), is_hidden=each.get("state", "visible") != "visible")
+            if kind == "worksheet":
+                self._read(part, sheet)
+            sheets.append(sheet)
+        return sheets
+
+    def _part(self, kind: str) -> bytes:
+        part = next((part for each, part in self._relations.values() if each == kind), "")
+        return self._parts.read(part)
+
+    def _shared_strings(self) -> list[str]:
+        data = self._part("sharedStrings")
+        return [_text(item) for item in ElementTree.fromstring(data)] if data else []
+
+    def _number_formats(self) -> list[str]:
+        """The code of each style of cells."""
+        data = self._part("styles")
+        if not data:
+            return []
+        styles = ElementTree.fromstring(data)
+        codes: dict[int, str] = dict(BUILT_IN)
+        for each in styles.iter():
+            if _name(each) == "numFmt":
+                codes[int(each.get("numFmtId", "0"))] = each.get("formatCode", "")
+        cells = next((each for each in styles if _name(each) == "cellXfs"), ())
+        return [codes.get(int(each.get("numFmtId", "0")), "General") for each in cells]
+
+    def _read(self, part: str, sheet: Sheet) -> None:
+        row = 0
+        parents: list[ElementTree.Element] = []
+        events = ElementTree.iterparse(io.BytesIO(self._parts.read(part)), events=("start", "end"))
+        for event, element in events:
+            name = _name(element)
+            if event == "start":
+                parents.append(element)
+                if name == "row":
+                    row = int(element.get("r", row + 1))
+                    is_flat = element.get("customHeight") in ("1", "true") and float(element.get("ht", "1")) == 0
+                    if element.get("hidden") in ("1", "true") or is_flat:
+                        sheet.hidden_rows.add(row)
+                continue
+
+            parents.pop()
+            if name == "row":
+                self._take_row(element, row, sheet)
+                parents[-1].remove(element)  # a sheet is not held as a tree
+            elif name == "col":
+                is_hidden = element.get("hidden") in ("1", "true") or float(element.get("width", "1")) == 0
+                if is_hidden:
+                    sheet.hidden_columns.append((int(element.get("min", "1")), int(element.get("max", "1"))))
+            elif name == "mergeCell" and ":" in element.get("ref", ""):
+                first, last = (_place(corner) for corner in element.get("ref", "").split(":")[:2])
+                if first and last:
+                    sheet.merged.append(Merged((first[0], last[0]), (first[1], last[1])))
+
+    def _take_row(self, element: ElementTree.Element, row: int, sheet: Sheet) -> None:
+        cells: dict[int, str] = {}
+        column = 0
+        for each in element:
+            if _name(each) != "c":
+                continue
+            place = _place(each.get("r", ""))
+            column = place[1] if place else column + 1
+            inside = {_name(child): child for child in each}
+            formula = inside["f"].text or "" if "f" in inside else None
+            cell = _Cell(
+                each.get("t", "n"),
+                self._format(int(each.get("s", "0"))),
+                _text(inside["is"]) if "is" in inside else inside["v"].text if "v" in inside else None,
+                formula,
+            )
+            if cell.value is None and cell.formula is not None:
+                sheet.n_formulas += 1
+            text = on_one_line(self._written(cell))
+            if text:
+                self._limit.add(len(text))
+                cells[column] = text
+        if cells:
+            sheet.cells[row] = cells
+
+    def _format(self, style: int) -> str:
+        return self._formats[style] if style < len(self._formats) else "General"
+
+    def _written(self, cell: _Cell) -> str:
+        if cell.value is None:
+            return f"={cell.formula}" if cell.formula else ""
+        if cell.kind == "s":
+            return self._strings[int(cell.value)]
+        if cell.kind == "b":
+            return "TRUE" if cell.value.strip() in ("1", "true") else "FALSE"
+        if cell.kind == "d":
+            return cell.value.removesuffix("T00:00:00")
+        if cell.kind != "n":
+            return _unescaped(cell.value)
+        if not cell.value.strip():
+            return ""
+        number = float(cell.value)
+        return shown(number, cell.format, from_1904=self._from_1904) if cell.format != "General" else plain(number)
+
+
+def _text(item: ElementTree.Element) -> str:
+    """The text of a string, without the readings of its signs."""
+    pieces: list[str] = []
+    for child in item:
+        if _name(child) == "t":
+            pieces.append(child.text or "")
+        elif _name(child) == "r":
+            pieces += [each.text or "" for each in child if _name(each) == "t"]
+    return _unescaped("".join(pieces))
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
+
+
+def _place(reference: str) -> tuple[int, int] | None:
+    """Row and column of "B12", from 1."""
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        return None
+    column = 0
+    for letter in match[1]:
+        column = 26 * column + ord(letter) - ord("A") + 1
+    return int(match[2]), column
+
+
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]

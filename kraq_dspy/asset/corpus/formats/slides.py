@@ -1,0 +1,246 @@
+"""Reads slides (pptx; extra `formats`): what each slide shows, from top to bottom, and what its speaker's notes say."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from kraq_dspy.asset.corpus.chunk import PAGE_BREAK
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.docx_math import linear
+from kraq_dspy.asset.corpus.formats.number_formats import plain, shown
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
+from kraq_dspy.asset.corpus.formats.sheets import counted, on_one_line
+from kraq_dspy.asset.corpus.formats.zipped import opened_zip
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
+from kraq_dspy.errors import import_extra
+from kraq_dspy.records import Heading
+
+_DEEPEST = 10  # groups in groups
+_OFF = ("0", "false")
+_ON = ("1", "true")
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+
+
+@refuses_unreadable
+def read_pptx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """A page for each slide, its title as a heading; then texts, tables and numbers of charts in the order in which
+    they stand on the slide, then the speaker's notes. Hidden slides and shapes and text struck out are left out, and
+    counted."""
+    pptx = import_extra("pptx", "formats", "Reading pptx")
+    with opened_zip(path, settings) as parts:
+        comments = sum(name.startswith("ppt/comments/") for name in parts.names)
+    deck = _Deck()
+    try:
+        pages = [deck.page(slide) for slide in pptx.Presentation(str(path)).slides]
+    except UnreadableTextError:
+        raise
+    except Exception as error:  # noqa: BLE001  python-pptx raises whatever a damaged file makes its code raise
+        yield damaged(error)
+        return
+
+    text, headings = "", []
+    for number, lines in enumerate(pages):
+        text += PAGE_BREAK if number else ""
+        if lines and lines[0]:
+            headings.append(Heading(len(text), 1, lines[0]))
+        text += "\n".join(filter(None, lines))
+
+    notes = deck.notes() + ([f"{counted(comments, 'comment part')}, not read"] if comments else [])
+    text = text.rstrip()
+    if is_blank(text):
+        found = f" It holds {'; '.join(notes)}." if notes else ""
+        yield BadRow(
+            f"The file shows no text; what it shows may be pictures.{found} Save it as PDF and run it through OCR."
+        )
+        return
+    title = headings[0].text if headings else normalised(path.stem)
+    metadata = {"pages": len(pages)}
+    yield Row(text, title=title, metadata=metadata, headings=tuple(headings), left_out=tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A shape with its place on the slide, in EMU, where those of a group count from the slide's corner."""
+
+    shape: Any
+    top: float
+    left: float
+    height: float
+
+
+@dataclass(slots=True)
+class _Deck:
+    """Reads slides, and counts what is left out."""
+
+    n_hidden_slides: int = 0
+    n_hidden_shapes: int = 0
+    n_struck: int = 0
+    not_read: dict[str, int] = field(default_factory=dict)
+
+    def page(self, slide: Any) -> list[str]:
+        """The lines of a slide, the title first, "" if there is none; no lines of a slide that is hidden."""
+        if slide._element.get("show", "1") in _OFF:
+            self.n_hidden_slides += 1
+            return []
+        title = slide.shapes.title
+        lines = [" ".join(self._lines_of_text(title.text_frame)) if title is not None and title.has_text_frame else ""]
+        for box in _in_reading_order(list(self._boxes(slide.shapes))):
+            if title is None or box.shape.shape_id != title.shape_id:
+                lines += self._lines(box.shape)
+
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            lines += self._lines_of_text(slide.notes_slide.notes_text_frame)
+        return lines
+
+    def notes(self) -> list[str]:
+        """What was left out, in words."""
+        counts = (
+            (self.n_hidden_slides, "hidden slide", "hidden slides"),
+            (self.n_hidden_shapes, "hidden shape", "hidden shapes"),
+            (self.n_struck, "letter of text struck out", "letters of text struck out"),
+        )
+        notes = [counted(count, one, several) for count, one, several in counts if count]
+        return notes + [f"{counted(count, what)}, not read" for what, count in self.not_read.items()]
+
+    def _boxes(self, shapes: Any, scale: Sequence[float] = (1, 0, 1, 0), depth: int = 0) -> Iterator[_Box]:
+        """The shapes, those in groups too. `scale` leads from a group's own lengths to the slide's."""
+        across, left, down, top = scale
+        for shape in shapes:
+            names = shape._element.xpath("./*/p:cNvPr")
+            if names and names[0].get("hidden", "0") in _ON:
+                self.n_hidden_shapes += 1
+                continue
+            place = (shape.top or 0) * down + top, (shape.left or 0) * across + left
+            if hasattr(shape, "shapes") and depth < _DEEPEST:
+                yield from self._boxes(shape.shapes, _scale_in(shape, scale), depth + 1)
+            else:
+                yield _Box(shape, place[0], place[1], (shape.height or 0) * down)
+
+    def _lines(self, shape: Any) -> Iterator[str]:
+        if getattr(shape, "has_table", False):
+            yield from self._lines_of_table(shape.table)
+        elif getattr(shape, "has_chart", False):
+            yield from _lines_of_chart(shape.chart)
+        elif shape.has_text_frame:
+            yield from self._lines_of_text(shape.text_frame)
+        elif diagram := _diagram(shape):
+            yield from diagram
+        else:
+            what = "picture" if hasattr(shape, "image") else "drawing" if shape._element.tag.endswith("Frame") else ""
+            if what:
+                self.not_read[what] = self.not_read.get(what, 0) + 1
+
+    def _lines_of_text(self, frame: Any) -> list[str]:
+        return [on_one_line(self._text(paragraph._p)) for paragraph in frame.paragraphs]
+
+    def _text(self, element: Any) -> str:
+        pieces = []
+        for child in element:
+            name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else ""
+            if name in ("r", "fld"):
+                text = "".join(each.text or "" for each in child if str(each.tag).endswith("}t"))
+                properties = next((each for each in child if str(each.tag).endswith("}rPr")), None)
+                if properties is not None and properties.get("strike", "noStrike") != "noStrike":
+                    self.n_struck += len(text)
+                else:
+                    pieces.append(text)
+            elif name == "br":
+                pieces.append(" ")
+            elif name in ("AlternateContent", "Choice", "m"):
+                equations = [linear(ElementTree.fromstring(_serialised(each))) for each in child.iter(_MATH)]
+                pieces.append(" ".join(equations))
+        return "".join(pieces)
+
+    def _lines_of_table(self, table: Any) -> Iterator[str]:
+        above: dict[int, tuple[str, int]] = {}  # by column: a merged cell's text, and for how many rows more it counts
+        for number, row in enumerate(table.rows):
+            texts = []
+            for column, cell in enumerate(row.cells):
+                text = " ".join(self._lines_of_text(cell.text_frame)).strip()
+                if cell.is_merge_origin and cell.span_height > 1:
+                    above[column] = (text, number + cell.span_height)
+                elif cell.is_spanned and column in above and number < above[column][1]:
+                    text = above[column][0]
+                texts.append(text)
+            if any(texts):
+                yield "\t".join(texts).rstrip("\t")
+
+
+def _in_reading_order(boxes: list[_Box]) -> list[_Box]:
+    """From top to bottom; from left to right where a box begins beside the upper half of another."""
+    rows: list[list[_Box]] = []
+    for box in sorted(boxes, key=lambda box: (box.top, box.left)):
+        first = rows[-1][0] if rows else None
+        if first is not None and (box.top < first.top + first.height / 2 or box.top == first.top):
+            rows[-1].append(box)
+        else:
+            rows.append([box])
+    return [box for row in rows for box in sorted(row, key=lambda box: box.left)]
+
+
+def _scale_in(group: Any, outer: Sequence[float]) -> tuple[float, float, float, float]:
+    """From the lengths inside a group to the slide's: across, left, down, top."""
+    across, left, down, top = outer
+    frame = group._element.grpSpPr.find("{http://schemas.openxmlformats.org/drawingml/2006/main}xfrm")
+    places = {} if frame is None else {each.tag.rpartition("}")[2]: each for each in frame}
+    if not {"off", "ext", "chOff", "chExt"} <= set(places):
+        return across, left, down, top
+    width, height = int(places["chExt"].get("cx")) or 1, int(places["chExt"].get("cy")) or 1
+    wide, high = int(places["ext"].get("cx")) / width, int(places["ext"].get("cy")) / height
+    first_left = int(places["off"].get("x")) - int(places["chOff"].get("x")) * wide
+    first_top = int(places["off"].get("y")) - int(places["chOff"].get("y")) * high
+    return across * wide, left + across * first_left, down * high, top + down * first_top
+
+
+def _lines_of_chart(chart: Any) -> Iterator[str]:
+    """The title, then a line for each category with its value in each series, as the chart's own table keeps them."""
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield on_one_line(chart.chart_title.text_frame.text)
+    for plot in chart.plots:
+        categories = [on_one_line(str(label)) for label in plot.categories]
+        named: dict[str, list[str]] = {label: [] for label in categories}
+        for series in plot.series:
+            name, code = on_one_line(series.name or ""), _format_of(series)
+            values = list(series.values)
+            for place, number in enumerate(values):
+                if number is None:
+                    continue
+                label = categories[place] if place < len(categories) else str(place + 1)
+                x_values = getattr(series, "iter_values", None) and _x_values(series)
+                if x_values and place < len(x_values):
+                    label = plain(x_values[place])
+                written = shown(number, code) if code != "General" else plain(number)
+                named.setdefault(label, []).append(f"{name}: {written}" if name else written)
+        for label, values_there in named.items():
+            if values_there:
+                yield f"{label}: {'; '.join(values_there)}"
+
+
+def _format_of(series: Any) -> str:
+    codes = series._element.xpath("./c:val//c:formatCode | ./c:yVal//c:formatCode")
+    return codes[0].text or "General" if codes else "General"
+
+
+def _x_values(series: Any) -> list[float]:
+    """Of a chart of points."""
+    return [float(point.text) for point in series._element.xpath("./c:xVal//c:pt/c:v")]
+
+
+def _diagram(shape: Any) -> list[str]:
+    """The texts of a diagram (SmartArt), which stand in a part of their own."""
+    lines: list[str] = []
+    for reference in shape._element.iter("{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"):
+        target = next((value for name, value in reference.attrib.items() if name.endswith("}dm")), "")
+        tree = ElementTree.fromstring(shape.part.related_part(target).blob)
+        for paragraph in tree.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}p"):
+            texts = [each.text or "" for each in paragraph.iter() if each.tag.endswith("}t")]
+            lines.append(on_one_line("".join(texts)))
+    return [line for line in lines if line]
+
+
+def _serialised(element: Any) -> str:
+    from pptx.oxml.xmlchemy import serialize_for_reading
+
+    return str(serialize_for_reading(element))

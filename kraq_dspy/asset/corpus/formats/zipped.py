@@ -1,0 +1,99 @@
+"""Opens files that are zip archives of parts, once their sizes have been looked at."""
+
+import posixpath
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from xml.etree import ElementTree
+
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, read_limited
+from kraq_dspy.asset.corpus.formats.rows import ReadSettings, damaged
+
+_MOST_PARTS = 50_000
+_WRITTEN = (".xml", ".rels", ".vml", ".xhtml", ".html", ".htm", ".opf", ".ncx")
+_ENTITIES = re.compile(rb"<!ENTITY", re.IGNORECASE)
+DAMAGED = (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError)
+"""What a damaged or protected archive makes zipfile raise."""
+
+
+def check_zip(path: Path, settings: ReadSettings) -> None:
+    """Raises UnreadableTextError for what is no zip file, is too large, or unpacks to far more than its size.
+
+    The parts that hold text are read whole, so together they may have ten times `max_bytes`. Pictures are not unpacked.
+    """
+    with path.open("rb") as stream:
+        size = len(read_limited(stream, settings))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise UnreadableTextError(f"The file is damaged ({error}). Save it again, or take it out.") from error
+
+    if len(parts) > _MOST_PARTS:
+        raise UnreadableTextError(
+            f"The file has {len(parts):,} parts; the limit is {_MOST_PARTS:,}. Save it again in pieces, or take it out."
+        )
+    unpacked = sum(part.file_size for part in parts)
+    written = sum(part.file_size for part in parts if part.filename.lower().endswith(_WRITTEN))
+    if unpacked > max(settings.max_bytes, size * settings.max_unpacked):
+        raise UnreadableTextError(
+            f"The file unpacks to more than {settings.max_unpacked:,} times its size. Raise max_unpacked in [corpus] "
+            "of kraq.toml if that is right."
+        )
+    if written > 10 * settings.max_bytes:
+        raise UnreadableTextError(
+            f"The text of the file unpacks to {written:,} bytes; the limit is ten times max_bytes, "
+            f"{10 * settings.max_bytes:,}. Split the file, or raise max_bytes in [corpus] of kraq.toml."
+        )
+
+
+@contextmanager
+def opened_zip(path: Path, settings: ReadSettings) -> Iterator["Parts"]:
+    """The parts of a checked archive. Raises UnreadableTextError, also where a part inside turns out damaged."""
+    check_zip(path, settings)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield Parts(archive)
+    except DAMAGED as error:
+        raise UnreadableTextError(damaged(error).reason) from error
+
+
+class Parts:
+    """Reads parts by name. No part may declare entities of its own, with which a short text expands to a long one."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self.names = archive.namelist()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def read(self, name: str) -> bytes:
+        """The part; b"" if there is none of that name."""
+        if name not in self.names:
+            return b""
+        data = self._archive.read(name)
+        if _ENTITIES.search(data):
+            raise UnreadableTextError(
+                f"The part {name!r} declares entities of its own, which no office program writes. Save the file "
+                "again, or take it out."
+            )
+        return data
+
+    def relations(self, name: str) -> dict[str, tuple[str, str]]:
+        """By id: the last word of the relation's type, and the name of the part that it leads to."""
+        folder, _, base = name.rpartition("/")
+        data = self.read(f"{folder}/_rels/{base}.rels".lstrip("/"))
+        if not data:
+            return {}
+        found = {}
+        for relation in ElementTree.fromstring(data):
+            target = relation.get("Target", "")
+            whole = (
+                target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}".lstrip("/"))
+            )
+            found[relation.get("Id", "")] = (relation.get("Type", "").rpartition("/")[2], whole)
+        return found

@@ -1,0 +1,63 @@
+"""Recognizes what people say to a chat that asks nothing: thanks, greetings, a word of assent."""
+
+import re
+
+MOST_WORDS = 12
+"""Words of a social turn at most."""
+
+THANKS, GREETING, ASSENT = "thanks", "greeting", "assent"
+_CORE = {
+    THANKS: """thanks thank thankyou thx ty tysm cheers danke dank dankeschön merci gracias grazie obrigado obrigada
+    bedankt dankjewel dziękuję dzięki спасибо благодарю tack takk tak kiitos
+    ありがとう ありがとうございます 谢谢 多谢 謝謝
+    감사합니다 teşekkürler mulțumesc""",
+    GREETING: """hello hi hey hiya greetings howdy goodbye bye hallo servus moin tschüss bonjour salut hola adiós
+    ciao buongiorno olá oi hoi dag cześć привет здравствуйте hej
+    こんにちは 你好 안녕하세요 morning evening afternoon""",
+    ASSENT: """ok okay okey great perfect cool awesome wonderful excellent fantastic brilliant understood gotcha alright
+    super prima toll genau parfait perfecto vale perfetto ótimo""",
+}
+_KIND_OF = {word: kind for kind, words in _CORE.items() for word in words.split()}
+_FILLER_WORDS = """
+you u very much so many a an lot lots that that's thats is was were it its it's this the for your help helping
+answer answers info information all and then well there everyone everybody day night weekend have nice again
+no problem really good fine one me my i see got sir madam dear friend kraq bot indeed too how are doing know
+now just what wanted needed makes sense sounds works oh ah wow yes yeah yep sure of course lol schön sehr
+vielen guten gute tag morgen abend nacht dir ihnen das ist mille beaucoup bien muchas mucho molte muito
+vriendelijk hartelijk wel je большое
+"""
+_FILLERS = frozenset(_FILLER_WORDS.split())
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_ASSENTS = frozenset({"i see", "got it", "makes sense", "that makes sense", "sounds good", "no problem", "all good"})
+_REPLIES = {
+    THANKS: "You are welcome.",
+    GREETING: "Hello. Ask a question that the documents may answer.",
+    ASSENT: "Good. Ask on whenever you like.",
+}
+
+
+def social_kind(text: str) -> str:
+    """THANKS, GREETING or ASSENT for a text that is nothing else; "" for all others, a question among them.
+
+    >>> social_kind("ok great, thank you very much"), social_kind("Thanks! And who owns the mill?")
+    ('thanks', '')
+    """
+    if len(text) > 40 * MOST_WORDS or re.search(r"\d", text):
+        return ""
+    words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
+    if not 0 < len(words) <= MOST_WORDS:
+        return ""
+    if " ".join(words) in _ASSENTS:
+        return ASSENT
+
+    kinds = {_KIND_OF[word] for word in words if word in _KIND_OF}
+    only_social = all(word in _KIND_OF or word in _FILLERS for word in words)
+    asks = "?" in text and " ".join(words[-3:]) != "how are you" and "you" not in words
+    if not kinds or not only_social or asks:
+        return ""
+    return next(kind for kind in (THANKS, GREETING, ASSENT) if kind in kinds)
+
+
+def social_reply(kind: str) -> str:
+    """What is said in return."""
+    return _REPLIES[kind]

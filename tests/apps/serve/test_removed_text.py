@@ -1,0 +1,140 @@
+"""Removed text leaves the disk while servers run, and when they end: real processes, and their signals."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+pytest.importorskip("starlette", reason="needs the extra serve")
+
+from kraq_dspy import Document, Index, Scope, Workspace, add_documents, build_index, remove_documents
+from kraq_dspy.apps.serve.served import ServedIndex
+from kraq_dspy.asset.store.states import former_states
+from kraq_dspy.workspace.newest_state import UNDER_WAY
+from tests.conftest import WarmShell
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+PATIENCE_S = 120
+SECRET = "ZQX4411"
+TEXTS = {"safe": f"Nora Bell keeps the safe at Lurr. Its code is {SECRET}.", "canteen": "Karl Voss runs the canteen."}
+
+
+def made(path: Path, *labels: str) -> Path:
+    build_index([Document(name, name, text, labels=labels) for name, text in TEXTS.items()], path)
+    return path
+
+
+def traces(path: Path) -> list[str]:
+    files = (each for each in path.rglob("*") if each.is_file())
+    return [str(each.relative_to(path)) for each in files if SECRET.encode() in each.read_bytes()]
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@contextmanager
+def kraq_serve(path: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kraq_dspy", "serve", str(path), "--port", "0", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        yield process, next(line for line in process.stdout if line.startswith("http")).split()[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("scope", [(), ("--as", "staff"), ("--as-owner",)])
+def test_a_server_that_nobody_asks_leaves_the_former_state(scope: tuple[str, ...], tmp_path: Path) -> None:
+    path = made(tmp_path / "a.kraq", *(["staff"] if scope else []))
+    with kraq_serve(path, *scope) as (_, address):
+        asked = httpx.post(f"{address}/api/ask", json={"question": "What is the code of the safe?"}, timeout=PATIENCE_S)
+        assert asked.status_code == 200
+        remove_documents(path, ["safe"])
+        wait_until(lambda: not traces(path))
+        assert httpx.get(f"{address}/api/documents/safe").status_code == 404
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_server_that_ends_leaves_nothing_that_was_removed(end: signal.Signals, tmp_path: Path) -> None:
+    path = made(tmp_path / "a.kraq")
+    with kraq_serve(path) as (process, _):
+        process.send_signal(signal.SIGSTOP)  # so that it does not move on before
+        remove_documents(path, ["safe"])
+        assert traces(path)
+        [holders] = former_states(path).values()
+        if sys.platform == "linux":
+            assert holders == [f"process {process.pid} (kraq serve)"]
+        process.send_signal(end)
+        process.send_signal(signal.SIGCONT)
+        process.wait(PATIENCE_S)
+    if end == signal.SIGKILL:  # it could do nothing; the next one that reads the index does
+        Index.open(path).close()
+    assert not traces(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells who holds a lock")
+def test_remove_says_who_still_holds_what_was_removed(tmp_path: Path, kraq: WarmShell) -> None:
+    path = made(tmp_path / "a.kraq")
+    with Index.open(path):
+        ended = kraq("remove", path, "safe")
+        assert ended.returncode == 0
+        said = " ".join((ended.stdout + ended.stderr).split())
+        assert f"process {os.getpid()}" in said
+        assert "states/1" in said
+    assert "still in" not in kraq("remove", made(tmp_path / "b.kraq"), "safe").stderr
+
+
+def test_a_state_stays_while_a_request_reads_it(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.kraq", "staff")
+    served = ServedIndex("a", Workspace.open(path))
+    staff = served.scoped(Scope(["staff"]))
+    with UNDER_WAY.one():
+        before = staff.index
+        remove_documents(path, ["safe"])
+        served.move_on()
+        assert SECRET in before.get(Document, ["safe"])[0].text
+    served.move_on()
+    assert not traces(path)
+    assert staff.index.ids(Document) == ["canteen"]
+    served.close()
+
+
+def test_labels_that_come_while_it_serves_count_from_then_on(tmp_path: Path) -> None:
+    """Who has the label is answered without a restart; who has none is not."""
+    from starlette.testclient import TestClient
+
+    from kraq_dspy.apps.serve.app import make_app
+    from kraq_dspy.apps.serve.callers import Callers
+    from kraq_dspy.apps.serve.serve_settings import ServeSettings
+
+    (tmp_path / "tokens.toml").write_text(
+        '[[token]]\nname = "staff"\ntoken = "staff-token"\nlabels = ["staff"]\n'
+        '[[token]]\nname = "x"\ntoken = "no-labels"\n'
+    )
+    path = made(tmp_path / "a.kraq")
+    served = {"a": ServedIndex("a", Workspace.open(path))}
+    settings = ServeSettings(callers=Callers(tmp_path / "tokens.toml", ["a"]))
+    with TestClient(make_app(served, settings), base_url="http://127.0.0.1") as client:
+
+        def status(token: str) -> int:
+            return client.get("/api/questions", headers={"Authorization": f"Bearer {token}"}).status_code
+
+        assert (status("staff-token"), status("no-labels")) == (200, 200)
+        add_documents(path, [Document("new", "New", "Ida Holm feeds the seals.", labels=("staff",))])
+        assert (status("staff-token"), status("no-labels")) == (200, 403)
+    served["a"].close()

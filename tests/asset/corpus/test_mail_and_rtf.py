@@ -1,0 +1,122 @@
+"""Reads messages with what is attached to them, and rich text."""
+
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from tests.asset.corpus.corpora import load_all, only_document, only_failure, write
+
+
+def message(text: str, subject: str = "Berth 7") -> EmailMessage:
+    mail = EmailMessage()
+    mail["Subject"], mail["From"] = subject, "mira@example.org"
+    mail.set_content(text)
+    return mail
+
+
+def test_an_attached_file_is_a_document_that_names_its_message(tmp_path: Path) -> None:
+    mail = message("See the list.")
+    mail.add_attachment(b"# Ships\n\nAlma pays 80.", maintype="text", subtype="markdown", filename="list.md")
+    mail.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="logo.png")
+    mail.add_attachment(b"\x00\x01\x02", maintype="application", subtype="octet-stream", filename="a.bin")
+    documents, failures = load_all(write(tmp_path, "a.eml", bytes(mail)))
+    assert failures == []
+    assert [(each.title, each.text) for each in documents] == [
+        ("Berth 7", "See the list."),
+        ("Ships", "# Ships\n\nAlma pays 80."),
+    ]
+    assert documents[1].metadata["attached_to"] == "Berth 7"
+    assert documents[0].left_out[0] == "attachment 'logo.png' (image/png), not read"
+    assert documents[0].left_out[1].startswith("attachment 'a.bin', not read: ")
+
+
+def test_each_row_of_an_attached_table_is_a_document(tmp_path: Path) -> None:
+    mail = message("See the table.")
+    mail.add_attachment("text\nAlma pays 80.\nBerta pays 60.\n", subtype="csv", filename="t.csv")
+    documents, failures = load_all(write(tmp_path, "a.eml", bytes(mail)))
+    assert failures == []
+    assert [each.text for each in documents] == ["See the table.", "Alma pays 80.", "Berta pays 60."]
+    assert len({each.id for each in documents}) == 3
+
+
+def test_a_forwarded_message_is_read_with_what_is_attached_to_it(tmp_path: Path) -> None:
+    inner = message("The Alma is late.", "Delay")
+    inner.add_attachment("It rains.", filename="weather.txt")
+    outer = message("See below.", "Fwd: Delay")
+    outer.add_attachment(inner)
+    documents, failures = load_all(write(tmp_path, "a.eml", bytes(outer)))
+    assert failures == []
+    assert [(each.title, each.text.strip(), each.metadata.get("attached_to")) for each in documents] == [
+        ("Fwd: Delay", "See below.", None),
+        ("Delay", "The Alma is late.", "Fwd: Delay"),
+        ("weather", "It rains.", "Delay"),
+    ]
+
+
+def test_messages_in_messages_without_end_are_named(tmp_path: Path) -> None:
+    mail = message("The end.")
+    for number in range(9):
+        outer = message(f"See {number}.")
+        outer.add_attachment(mail)
+        mail = outer
+    documents, _ = load_all(write(tmp_path, "a.eml", bytes(mail)))
+    assert len(documents) == 6
+    assert any("not read" in line for line in documents[-1].left_out)
+
+
+@pytest.mark.parametrize(
+    ("kind", "encoding"),
+    [
+        ("text/plain", "utf-8"),
+        ("text/plain; charset=us-ascii", "utf-8"),
+        ("text/plain; charset=utf-8", "cp1252"),
+        ("text/plain", "cp1252"),
+        ("text/plain; charset=x", "utf-8"),
+    ],
+)
+def test_a_message_without_a_true_charset_is_read(tmp_path: Path, kind: str, encoding: str) -> None:
+    head = f"Subject: Die Fähre\nContent-Type: {kind}\nContent-Transfer-Encoding: 8bit\n\nDie Fähre kostet 80.\n"
+    document = only_document(write(tmp_path, "a.eml", head.encode(encoding)))
+    assert (document.title, document.text) == ("Die Fähre", "Die Fähre kostet 80.")
+
+
+def test_the_other_form_of_the_same_body_is_no_attachment(tmp_path: Path) -> None:
+    mail = message("It sails at six.")
+    mail.add_alternative("<p>It sails at six.</p>", subtype="html")
+    document = only_document(write(tmp_path, "a.eml", bytes(mail)))
+    assert (document.text, document.left_out) == ("It sails at six.", ())
+
+
+def rtf(body: str) -> bytes:
+    fonts = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0 Arial;}}{\info{\title x}}"
+    return (fonts + body + "}").encode("latin-1")
+
+
+def test_rich_text_is_read_as_text(tmp_path: Path) -> None:
+    body = r"\f0\fs24 Die F\'e4hre \b leaves\b0  at nine.\par It costs \u8364? 80.\par"
+    assert only_document(write(tmp_path, "note.rtf", rtf(body))).text == "Die Fähre leaves at nine.\nIt costs € 80."
+
+
+@pytest.mark.parametrize("name", ["note.doc", "note"])
+def test_rich_text_of_another_name_is_rich_text(tmp_path: Path, name: str) -> None:
+    assert only_document(write(tmp_path, name, rtf(r"It costs 80.\par"))).text == "It costs 80."
+
+
+@pytest.mark.parametrize("unseen", [r"{\v secret}", r"\v secret\v0 ", r"{\strike secret}", r"{\deleted secret}"])
+def test_hidden_and_struck_rich_text_is_left_out_and_counted(tmp_path: Path, unseen: str) -> None:
+    document = only_document(write(tmp_path, "note.rtf", rtf(rf"It costs {unseen}80.\par")))
+    assert (document.text, document.left_out) == ("It costs 80.", ("6 letters of hidden, struck out or deleted text",))
+
+
+def test_a_table_of_rich_text_keeps_its_cells(tmp_path: Path) -> None:
+    rows = (
+        rf"\trowd\cellx1000\cellx2000\intbl {ship}\cell {fare}\cell\row"
+        for ship, fare in [("Ship", "Fare"), ("Alma", "80")]
+    )
+    body = "".join(rows)
+    assert only_document(write(tmp_path, "note.rtf", rtf(body))).text == "Ship\tFare\nAlma\t80"
+
+
+def test_rich_text_that_is_none_says_so(tmp_path: Path) -> None:
+    assert "rtf" in only_failure(write(tmp_path, "note.rtf", "It costs 80.")).reason

@@ -1,0 +1,141 @@
+"""Tests what graspologic-native would misread, which engine runs, and what happens where igraph is not installed."""
+
+import importlib.util
+import random
+import subprocess
+import sys
+
+import igraph
+import numpy as np
+import pytest
+
+from kraq_dspy.asset.graph.numbered_graph import NumberedGraph, Part
+from kraq_dspy.asset.graph.partition import membership, require_engine, seed_of, with_engine
+from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.settings import OF_CDLIB, CommunitySettings
+from tests.asset.graph.test_communities import any_graph, entity, link
+
+BY_GRASPOLOGIC, BY_IGRAPH = CommunitySettings(engine="graspologic"), CommunitySettings(engine="igraph")
+
+
+def part_of(nodes: int, pairs: list[tuple[int, int]]) -> Part:
+    sources, targets = np.array(pairs, dtype=np.int64).T
+    return Part(np.arange(nodes), np.arange(len(pairs)), sources, targets)
+
+
+def grouped(labels: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[list[int]]:
+    return sorted(np.flatnonzero(labels == label).tolist() for label in set(labels.tolist()))
+
+
+@pytest.fixture
+def without_igraph(monkeypatch: pytest.MonkeyPatch) -> None:
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "igraph" else find_spec(name))
+    monkeypatch.setitem(sys.modules, "igraph", None)
+
+
+def test_parallel_links_add_their_weights_in_whatever_direction_they_point() -> None:
+    # In a row of four, the middle pair stays together if its three links count 12, and parts if only the last counts.
+    row = part_of(4, [(0, 1), (1, 2), (2, 1), (1, 2), (2, 3)])
+    weights = np.array([3.0, 5.0, 6.0, 1.0, 3.0])
+    assert grouped(membership(row, weights, BY_GRASPOLOGIC, "")) == [[0, 1, 2, 3]]
+    once = part_of(4, [(0, 1), (1, 2), (2, 3)])
+    assert grouped(membership(once, np.array([3.0, 1.0, 3.0]), BY_GRASPOLOGIC, "")) == [[0, 1], [2, 3]]
+
+
+def test_the_order_and_the_direction_of_links_do_not_matter() -> None:
+    graph = NumberedGraph(*any_graph())
+    part = graph.everything()
+    pairs = list(zip(part.sources.tolist(), part.targets.tolist(), strict=True))
+    expected = membership(part, graph.weights, BY_GRASPOLOGIC, "seed").tolist()
+    for seed in range(5):
+        draw = random.Random(seed)
+        turned = [pair if draw.random() < 0.5 else pair[::-1] for pair in draw.sample(pairs, len(pairs))]
+        found = membership(part_of(len(part.nodes), turned), np.ones(len(turned)), BY_GRASPOLOGIC, "seed")
+        assert found.tolist() == expected
+
+
+def test_nodes_without_a_link_are_communities_of_one() -> None:
+    found = membership(part_of(6, [(1, 2), (4, 4)]), np.ones(2), BY_GRASPOLOGIC, "")
+    assert grouped(found) == [[0], [1, 2], [3], [4], [5]]
+    assert sorted(set(found.tolist())) == list(range(5))
+
+
+def test_a_seed_is_a_hash_of_64_bits() -> None:
+    seeds = [seed_of(str(number)) for number in range(200)]
+    assert len(set(seeds)) == 200
+    assert max(seeds) >= 1 << 63 > min(seeds) > 1 << 32
+    assert max(seeds) < 1 << 64
+
+
+def test_every_process_finds_the_same() -> None:
+    command = (
+        "from tests.asset.graph.test_communities import any_graph; import numpy as np;"
+        "from kraq_dspy.asset.graph.numbered_graph import NumberedGraph;"
+        "from kraq_dspy.asset.graph.partition import membership; from kraq_dspy.settings import CommunitySettings;"
+        "graph = NumberedGraph(*any_graph());"
+        "print(membership(graph.everything(), graph.weights, CommunitySettings(), 'seed').tolist())"
+    )
+    runs = [subprocess.run([sys.executable, "-c", command], capture_output=True, text=True) for _ in range(3)]
+    assert [run.returncode for run in runs] == [0] * 3, runs[0].stderr
+    assert len({run.stdout for run in runs}) == 1
+
+
+def test_both_engines_find_communities_of_the_same_modularity() -> None:
+    graph = NumberedGraph(*any_graph())
+    part = graph.everything()
+    peer = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
+    found = {
+        settings.engine: np.mean([
+            peer.modularity(membership(part, graph.weights, settings, str(seed)).tolist()) for seed in range(20)
+        ])
+        for settings in (BY_GRASPOLOGIC, BY_IGRAPH)
+    }  # fmt: skip
+    assert found["graspologic"] == pytest.approx(found["igraph"], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("named", "recorded", "engine"),
+    [
+        ("auto", None, "graspologic"), ("auto", "auto", "graspologic"), ("auto", "igraph", "igraph"),
+        ("auto", "graspologic", "graspologic"), ("igraph", "graspologic", "igraph"),
+        ("graspologic", "igraph", "graspologic"), ("igraph", None, "igraph"),
+    ],
+)  # fmt: skip
+def test_auto_is_the_engine_of_the_index_and_for_a_new_one_graspologic(
+    named: str, recorded: str | None, engine: str
+) -> None:
+    before = None if recorded is None else CommunitySettings(engine=recorded)
+    assert with_engine(CommunitySettings(engine=named), before).engine == engine
+
+
+@pytest.mark.usefixtures("without_igraph")
+def test_where_igraph_made_an_index_and_is_not_installed_graspologic_goes_on() -> None:
+    assert with_engine(CommunitySettings(), BY_IGRAPH).engine == "graspologic"
+    assert with_engine(BY_IGRAPH, BY_IGRAPH).engine == "graspologic"
+    require_engine(with_engine(BY_IGRAPH, BY_IGRAPH))
+
+
+@pytest.mark.usefixtures("without_igraph")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        BY_IGRAPH,
+        *(CommunitySettings(algorithm=name) for name in ("louvain", "infomap", "label_propagation", *OF_CDLIB)),
+    ],
+    ids=lambda settings: settings.algorithm,
+)
+def test_whatever_needs_igraph_says_how_to_install_it(settings: CommunitySettings) -> None:
+    name = "'igraph' of Leiden" if settings.algorithm == "leiden" else repr(settings.algorithm)
+    message = rf"{name} needs the package 'igraph'.*pip install 'kraq-dspy\[communities\]'.*GPL"
+    with pytest.raises(MissingExtraError, match=message):
+        require_engine(settings)
+    with pytest.raises(MissingExtraError, match=message):
+        membership(part_of(2, [(0, 1)]), np.ones(1), settings, "")
+
+
+@pytest.mark.usefixtures("without_igraph")
+def test_the_default_runs_without_igraph() -> None:
+    require_engine(CommunitySettings())
+    graph = NumberedGraph([entity("A"), entity("B")], [link("A", "B")])
+    assert membership(graph.everything(), graph.weights, CommunitySettings(), "").tolist() == [0, 0]

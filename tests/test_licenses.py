@@ -1,0 +1,80 @@
+"""What `pip install kraq-dspy` brings is under no GPL, AGPL or LGPL; an extra that brings one says so."""
+
+import importlib.util
+import re
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+FOR_USERS = sorted(EXTRAS.keys() - {"all", "dev", "docs", "vllm"})
+
+
+def _script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("licenses", ROOT / "scripts" / "licenses.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["licenses"] = module  # where its dataclasses look their own module up
+    spec.loader.exec_module(module)
+    return module
+
+
+licenses = _script()
+
+
+def of_kind(kind: str, *extras: str) -> list[str]:
+    return [each.name for each in licenses.packages_of(extras) if each.kind == kind]
+
+
+def test_the_default_installation_brings_no_copyleft_and_nothing_unknown() -> None:
+    packages = licenses.packages_of()
+    assert {"dspy", "numpy", "graspologic-native", "certifi"} <= {each.name for each in packages}
+    refused = [f"{each.name}: {each.license!r}" for each in packages if each.kind not in ("permissive", "files")]
+    assert refused == []
+
+
+@pytest.mark.parametrize("extra", FOR_USERS)
+def test_an_extra_that_brings_copyleft_says_so_where_people_choose_it(extra: str) -> None:
+    try:
+        copyleft = of_kind("copyleft", extra)
+    except PackageNotFoundError as error:
+        pytest.skip(f"needs {error.name}")
+    page = (ROOT / "docs" / "guide" / "install.md").read_text("utf-8")
+    [row] = [line for line in page.splitlines() if re.match(rf"\| [^|]*`{re.escape(extra)}`", line)]
+    declared = (ROOT / "pyproject.toml").read_text("utf-8")
+    [line] = [each for each in declared.splitlines() if each.startswith(f"{extra} = ")]
+    assert ("GPL" in row, "GPL" in line) == (bool(copyleft), bool(copyleft)), copyleft
+
+
+def test_what_an_extra_brings_is_followed_through_what_it_requires() -> None:
+    assert {"igraph", "levenshtein"} <= set(of_kind("copyleft", "communities"))
+
+
+@pytest.mark.parametrize(
+    ("license", "kind"),
+    [
+        ("MIT", "permissive"),
+        ("BSD-3-Clause AND 0BSD AND Zlib AND CC0-1.0", "permissive"),
+        ("ISC License (ISCL)", "permissive"),
+        ("MPL-2.0 AND MIT", "files"),
+        ("MPL-2.0 AND (Apache-2.0 OR MIT)", "files"),
+        ("(MIT OR MPL-2.0) AND BSD-3-Clause", "permissive"),
+        ("GPL-2.0-or-later", "copyleft"),
+        ("LGPLv3", "copyleft"),
+        ("AGPL-3.0-only", "copyleft"),
+        ("GNU Lesser General Public License v2 (LGPLv2)", "copyleft"),
+        ("MIT AND GPL-3.0", "copyleft"),
+        ("MIT OR GPL-3.0", "permissive"),
+        ("", "unknown"),
+        ("see LICENSE", "unknown"),
+        ("MIT AND see LICENSE", "unknown"),
+    ],
+)
+def test_a_license_is_of_the_kind_that_asks_most_of_those_that_hold(license: str, kind: str) -> None:
+    assert licenses.kind_of(license) == kind
