@@ -8,11 +8,13 @@ People's questions are right and too few; an exam has many rows and a bias that 
 lies between systems, and is estimated from how far the two differ beyond both errors.
 """
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +84,15 @@ class Calibrated:
             known = ", ".join(self.systems)
             raise EvaluationError(f"There is no pair of {first!r} and {second!r}; the systems are: {known}.")
         return _reversed(self.pairs[second, first])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write it as JSON values, with the sentences."""
+        pairs = [dataclasses.asdict(pair) | {"is_decided": pair.is_decided} for pair in self.pairs.values()]
+        return {
+            "means": dict(self.means), "pairs": pairs, "n_people": self.n_people, "n_exam": self.n_exam,
+            "weight": self.weight, "bias": self.bias, "correlation": self.correlation,
+            "agreement": self.agreement, "outlook": self.outlook,
+        }  # fmt: skip
 
     @property
     def undecided(self) -> tuple[PairVerdict, ...]:

@@ -109,7 +109,7 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
     for run in compare_runs(base, now, seed=seed):
         before, after = run.systems
         name = after.name.removesuffix(", second")
-        for metric in _judged(run.metrics, metrics):
+        for metric in judged_metrics(run.metrics, metrics):
             difference = after.cells[metric].difference
             if difference is None:
                 continue
@@ -146,7 +146,7 @@ def _mean(cell: Cell) -> float:
     return cell.interval.estimate * cell.interval.n / (cell.interval.n + cell.n_failed)
 
 
-def _judged(shared: Sequence[str], metrics: Sequence[str] | None) -> list[str]:
+def judged_metrics(shared: Sequence[str], metrics: Sequence[str] | None) -> list[str]:
     """Return those of the metrics that both runs have; without any named, the first of `FIRST_OF`,
     or the first at all."""
     if metrics is not None:

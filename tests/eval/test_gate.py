@@ -249,3 +249,23 @@ def test_an_index_that_lost_a_record_is_another_state(tmp_path: Path, kind: type
 
     with Workspace.open(tmp_path / "x.kraq") as space:
         assert state_of(space) != before
+
+
+def test_a_few_of_peoples_questions_are_asked_beside_the_exam(kraq: WarmShell, tmp_path: Path) -> None:
+    names = ["rhine", "ada", "bell", "mill", "inn", "light"]
+    build_index([Document(name, name.title(), f"The {name} is old, says Ida.") for name in names], tmp_path / "x.kraq")
+    rows = [{"question": f"What of the {name}?", "supporting_ids": [name]} for name in names]
+    for file in ("exam", "few"):
+        (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    words = ("eval", tmp_path / "x.kraq", tmp_path / "exam.jsonl", "--retrieval-only", "--out", tmp_path / "run")
+
+    one = kraq(*words, "--asked", tmp_path / "few.jsonl")
+    three = kraq(*words, "--asked", tmp_path / "few.jsonl", "-r", "dense", "-r", "bm25", "-r", "hybrid", "--k", "1")
+
+    assert one.returncode == 2
+    assert "name several" in " ".join(one.stderr.split())
+    assert three.returncode == 0
+    told = " ".join(three.stdout.split())
+    assert "people's questions and the exam together" in told
+    assert "6 of people's questions" in told
+    assert (tmp_path / "run" / "asked" / "rows.jsonl").exists()
