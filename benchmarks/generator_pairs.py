@@ -35,7 +35,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.questions import fingerprint_of
 from kraq_dspy.finetune.pairs import Pair

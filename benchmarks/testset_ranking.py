@@ -42,7 +42,7 @@ from testset_rivals import write_autoq, write_ragas
 from testset_systems import SYSTEMS, UNBROKEN, UNPOOLED, Find, K, Scores, System, opened
 
 from kraq_dspy import Workspace
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.eval.datasets import Dataset, load_local
 from kraq_dspy.exam.kinds import SHARES, WITHOUT_ANSWER
 from kraq_dspy.exam.making import TestsetPlan, make_testset

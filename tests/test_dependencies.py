@@ -14,6 +14,7 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DISTRIBUTION = {  # where a package is imported by another name than it is installed by
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
+    "pptx": "python-pptx",
     "llama_index": "llama-index-core",
     "opentelemetry": "opentelemetry-api",
     "pydantic_core": "pydantic",  # which requires it in exactly one version

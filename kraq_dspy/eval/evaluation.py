@@ -144,25 +144,42 @@ def evaluate(
 ) -> Evaluation:
     """Ask each system every question and score it.
 
-    `systems` is an index (its folder, or a `Workspace`, with the program and the retriever of
-    `ask`), a program, a retriever, or several of these by name. The first one is the baseline of
-    the others. `devset` is what `read_questions` takes: a csv, jsonl or parquet file, a DataFrame,
-    dictionaries, `dspy.Example`s; `encoding` is that of a file that is not UTF-8. `metrics` are
-    names (`named_metric`; "judge", "groundedness" and others ask the model for the role judge),
-    Metrics or functions, or functions by name; without any, those that the questions have gold data
-    for. `space` is the index that a program of your own works over: its models answer where the
-    program names none. A retriever is asked for `k` passages. Questions that an adapter of the
-    index or of its models was trained on are left out, and counted.
+    Args:
+        systems: an index (its folder, or a `Workspace`, with the program and the retriever of
+            `ask`), a program, a retriever, or several of these by name. The first one is the
+            baseline of the others.
+        devset: what `read_questions` takes: a csv, jsonl or parquet file, a DataFrame,
+            dictionaries, `dspy.Example`s.
+        metrics: names (`named_metric`; "judge", "groundedness" and others ask the model for the
+            role judge), Metrics or functions, or functions by name; without any, those that the
+            questions have gold data for.
+        space: the index that a program of your own works over: its models answer where the program
+            names none.
+        columns: names of columns that are not found by themselves.
+        encoding: that of a file that is not UTF-8.
+        k: passages that a retriever is asked for.
+        judge: the model that judges, in place of the role's.
+        out: a folder that rows are written to as they come: the same call goes on if it was
+            interrupted.
+        concurrency: questions that are asked at once.
+        seed: of the intervals' resampling.
+        title: of the report; by default the name of the file of questions.
+        progress: an object that hears how it goes.
+
+    Questions that an adapter of the index or of its models was trained on are left out, and counted.
 
     A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is
     asked of the index without the documents that any question hides. If some questions are marked
     as unanswerable (`answerable` false, or the type "unanswerable"), the result has each system's
     rates of refusals and of false answers.
 
-    With `out`, rows are written to that folder as they come: the same call goes on if it was interrupted.
+    Returns:
+        The rows, with a mean and its 95 % interval for each metric and system.
 
-    Raises, before the first question, ConfigError for a metric that there is not or that nobody can judge,
-    MissingExtraError for a package that a metric lacks, and EvaluationError for questions that cannot be read.
+    Raises:
+        ConfigError: before the first question, for a metric that there is not or that nobody can judge.
+        MissingExtraError: before the first question, for a package that a metric lacks.
+        EvaluationError: before the first question, for questions that cannot be read.
 
     >>> evaluate("docs.kraq", "questions.csv", ["token_f1", "recall@5"])  # doctest: +SKIP
     Evaluation(40 rows; token_f1 0.512, recall@5 0.881)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.language.text import content_words
 from kraq_dspy.ports import ChunkSource, Retriever, VectorSearch
 from kraq_dspy.programs.kraq.element_list import plain_words

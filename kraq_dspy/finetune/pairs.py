@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy._internal.files import json_objects
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.finetune.token_rows import Chat
 from kraq_dspy.models.lms.adapter import KraqAdapter

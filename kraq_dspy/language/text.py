@@ -9,7 +9,8 @@ from itertools import chain, pairwise
 
 from stop_words import StopWordError, get_stop_words
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy._internal.folding import folded
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.language.vocabulary import LANGUAGES, STOP
 
 _MARKS = (
@@ -21,7 +22,7 @@ _LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[’'.\-&]{_LETTERS})*")
 _ELIDED = re.compile(r"^(?:(?:jus|lors|puis|quoi)?qu|[cdjlmnst]|dell|nell|sull|all|un)[’']")
 """What French and Italian write together with the next word, "l'index", "qu'un"."""
-WRAPPED = range(40, 111)
+WRAPPED = range(40, 123)
 """Widths at which texts are broken into lines by hand or by an editor."""
 REPEATED = 20  # words, from which on a fifth of them have to differ
 HEADING = re.compile(r"^ {0,3}#{1,6} .*$\n?", re.MULTILINE)
@@ -113,7 +114,8 @@ def unwrapped(text: str) -> str:
 
 
 def _joined(block: str) -> list[str]:
-    """The lines of a block, each with the next where that goes on in small letters, or its first word would not fit."""
+    """The lines of a block, each with the next where that goes on in small letters, where its first word would not fit,
+    and where a small word ends the line."""
     lines = [line.strip() for line in block.split("\n") if line.strip()]
     width = max((len(line) for line in lines), default=0)
     is_wrapped = len(lines) > 2 and width in WRAPPED
@@ -122,14 +124,15 @@ def _joined(block: str) -> list[str]:
     for line, following in pairwise([*lines, ""]):
         joined[-1:] = [f"{joined[-1]} {line}"] if goes_on else [*joined[-1:], line]
         full = is_wrapped and len(line) + 1 + len(following.partition(" ")[0]) > width
-        goes_on = len(line) >= WRAPPED.start and (full or following[:1].islower())
+        breaks_off = line.rpartition(" ")[2] in STOP  # "The load was", before "2.5 kN"
+        goes_on = len(line) >= WRAPPED.start and bool(following) and (full or breaks_off or following[:1].islower())
     return joined
 
 
 def words(text: str) -> list[str]:
-    """Lower-cased words; of scripts without spaces, pairs of letters."""
+    """Words without case and accents; of scripts without spaces, pairs of letters."""
     tokens = []
-    for word in WORD.findall(text.lower()):
+    for word in WORD.findall(folded(text)):
         if UNSPACED.search(word):
             tokens += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
         else:
@@ -156,9 +159,9 @@ def content_words(text: str, language: str = "en") -> list[str]:
 def _stop_words_in(language: str) -> frozenset[str]:
     asking = LANGUAGES["asking"].get(language, "").split()
     try:
-        return frozenset([*get_stop_words(language), *asking])
+        return frozenset(map(folded, [*get_stop_words(language), *asking]))
     except StopWordError:  # a language that the package lacks
-        return frozenset(asking)
+        return frozenset(map(folded, asking))
 
 
 def stem(word: str) -> str:

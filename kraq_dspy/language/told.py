@@ -91,6 +91,8 @@ def language_of_question(question: str, text: str) -> str:
     >>> language_of_question("Was ist dpkg?", "Das Programm dpkg ist ein Werkzeug für Pakete.")
     'de'
     """
+    if question.isupper():
+        question = question.lower()
     if script := _by_script(question):
         return script
     alone = _likeliest(question, LATIN, at_least=0.85)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import EvaluationError

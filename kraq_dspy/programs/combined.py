@@ -29,16 +29,22 @@ class CombinedOptions(SharingOptions):
 class CombinedRetrieveRAG(SavableModule):
     """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
 
-    `strict=True` retrieves the paper's count, which loses what its two floors cut off; see
-    `CombinedRetriever`. `names` is our own variant: the search appends that many central names to
-    an auxiliary question. `alpha=1` is TraditionalRAG. `retrieve` may be any function that takes a
-    question and returns texts (`as_retriever`), and `questions` a list of texts.
+    Args:
+        retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
+        questions: the stored questions: a list of texts, or what finds the nearest of an index.
+        k: passages of an answer.
+        n: stored questions that retrieve beside the question.
+        alpha: the share of `k` for the question itself, 0 to 1. 1 is TraditionalRAG.
+        strict: retrieve the paper's count, which loses what its two floors cut off (`CombinedRetriever`).
+        names: our own variant: the search appends that many central names to an auxiliary question.
+        explain: also say what supports the answer.
+        signature: replaces the answer's signature, or its instructions.
 
     The prediction has `answer`, `hits` (each with the query that found it, and why),
     `auxiliary_questions` (with their similarity to the question) and `timings`: seconds for
     "retrieve", "answer" and "wall". With `explain` it also has `explanation`: what supports the
-    answer (thesis, appendix 7.4). `signature` replaces the answer's signature, or its instructions.
-    Pass its further inputs with the question; its further outputs are in the prediction.
+    answer (thesis, appendix 7.4). Pass a signature's further inputs with the question; its
+    further outputs are in the prediction.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -87,7 +87,16 @@ class Corpus(SharedByCopies):
     ) -> "Corpus":
         """Texts or documents, cut into chunks as an index would; by default with the packaged encoder.
 
-        A text is a document of its own, with its hash as id. Raises TypeError for anything else.
+        Args:
+            texts: texts or `Document`s. A text is a document of its own, with its hash as id.
+            embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the packaged encoder.
+            settings: how texts are cut; by default as in an index.
+
+        Returns:
+            The corpus; its `retriever` finds passages by meaning.
+
+        Raises:
+            TypeError: if `texts` is one text, or holds anything but texts and documents.
         """
         if isinstance(texts, str) or not isinstance(texts, Sequence):
             what = "one text" if isinstance(texts, str) else f"{texts!r:.60}"

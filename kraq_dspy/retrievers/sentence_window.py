@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from kraq_dspy._internal.options import require_options
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts
 from kraq_dspy.records import Chunk, Hit

@@ -73,10 +73,21 @@ class Answering(ProgramMaker):
         >>> space.ask("Where was he born?", history=said).standalone_question  # doctest: +SKIP
         'Where was Lord Byron born?'
 
-        `history` is the conversation before the question, the oldest turn first (`HistoryLike`).
-        The model of the role rewriter completes the question, and the program answers the complete
-        one; the prediction has it as `standalone_question`. Further `inputs` reach the program and
-        its signature.
+        Args:
+            question: what is asked.
+            program: a name (`programs`), or a module of your own that takes `question`.
+            history: the conversation before the question, the oldest turn first (`HistoryLike`).
+                The model of the role rewriter completes the question, and the program answers the
+                complete one; the prediction has it as `standalone_question`.
+            next_questions: how many questions to offer next, at most.
+            refuse: whether no program sees a question that the documents do not answer.
+                `is_refusal` recognizes such a prediction; its `next_questions` are the nearest ones
+                that the documents do answer.
+            anyway: whether the program sees thanks, greetings and questions about nobody, too.
+            **inputs: further inputs of the program and its signature.
+
+        Returns:
+            The program's prediction, with `next_questions` and `answerable`.
 
         Your own module calls its own models; without them, those of `dspy.context` or
         `dspy.configure`, then the workspace's answerer.
@@ -85,10 +96,6 @@ class Answering(ProgramMaker):
         partly readable. Its `next_questions`, at most as many as you ask for, are questions that
         the index answers (`SuggestedQuestion`). `answerable` says whether the documents answer the
         complete question, by the `answerable_score`; both are None if the index has no floor.
-
-        With `refuse`, no program sees a question that the documents do not answer. `is_refusal`
-        recognizes such a prediction; its `next_questions` are the nearest ones that the documents
-        do answer.
 
         Nothing is searched for thanks and greetings, which get a word in return, nor for "Where was
         he born?" if nobody was named: the answer asks for the name. Such a prediction has no hits,

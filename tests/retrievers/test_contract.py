@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kraq_dspy import make_lm
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.extend import call
 from kraq_dspy.ports import Retriever, Vectors

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.records import Chunk

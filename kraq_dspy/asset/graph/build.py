@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.graph.candidates import by_preference, majority
 from kraq_dspy.asset.graph.mentions import Mentions, Numbered, Rows, comparable, majorities
 from kraq_dspy.asset.graph.numbered_graph import collector_paused, distinct, rows_by_group

@@ -111,11 +111,17 @@ def build_index(
     finished work, and removes documents that are gone from the corpus. A corpus other than the
     original one may add and change documents, and removes others only with `replace`.
 
-    Raises BudgetExceededError at a limit; the index keeps what you paid for, and the same call
-    resumes. Raises CorpusError if there is nothing to index, TypeError if `corpus` is not a corpus,
-    and RemovedDocumentsError if documents would be lost. Raises IndexStateError if `out` holds
-    something else or has other settings, EncoderMismatchError if it has another encoder, and
-    ModelError if a model does not work.
+    Returns:
+        What was made, what it took, and what failed.
+
+    Raises:
+        BudgetExceededError: at a limit; the index keeps what you paid for, and the same call resumes.
+        CorpusError: if there is nothing to index.
+        TypeError: if `corpus` is not a corpus.
+        RemovedDocumentsError: if documents would be lost.
+        IndexStateError: if `out` holds something else or has other settings.
+        EncoderMismatchError: if the index has another encoder.
+        ModelError: if a model does not work.
     """
     options: BuildOptions = {
         "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, TextVectors, text_point
 from kraq_dspy.asset.store.vectors.copying import copy_points

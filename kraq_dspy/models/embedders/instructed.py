@@ -15,7 +15,7 @@ import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.one_blas_thread import product
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers, read_model_folder

@@ -38,8 +38,7 @@ def make_lm(
     meter: Meter | None = None,
     backoff: Backoff | None = None,
 ) -> KraqLM:
-    """The language model of a role, or of a name: "embedded", "gguf/FILE", "openai/gpt-4o-mini". `embedder` helps the
-    embedded model; others ignore it.
+    """The language model of a role, or of a name: "embedded", "gguf/FILE", "openai/gpt-4o-mini".
 
     >>> make_lm("embedded").model
     'embedded'
@@ -49,7 +48,17 @@ def make_lm(
     at work (`kraq_dspy.models.lms.meter`) keeps what must not be paid twice. DSPy's retries are off too: the engine
     has its own. An adapter's name and the hash of its weights are in the model's name (`lms.local_models`).
 
-    Raises ModelError for an unknown provider, a missing key or address, and a folder that holds no adapter.
+    Args:
+        settings: a role's settings, or the name of a model.
+        embedder: helps the embedded model; others ignore it.
+        meter: counts calls and tokens, and stops at limits.
+        backoff: how often and how long a failed call is repeated.
+
+    Returns:
+        A `dspy.LM`, to be set with `program.set_lm` or `dspy.configure`.
+
+    Raises:
+        ModelError: for an unknown provider, a missing key or address, and a folder that holds no adapter.
     """
     settings = with_adapter(RoleSettings(settings) if isinstance(settings, str) else settings)
     engine, async_engine = engines(settings, embedder=embedder, meter=meter, backoff=backoff)

@@ -7,7 +7,7 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step, attempts
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.settings import ExtractSettings

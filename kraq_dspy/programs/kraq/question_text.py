@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.records import Question

@@ -1,12 +1,13 @@
 """Tests that sentences end where a reader ends them."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 
 
 def sentences(text: str) -> list[str]:
@@ -20,7 +21,7 @@ def sentences(text: str) -> list[str]:
         ("Dr. A. B. Smith met U.S. staff in Rome. He left.", ["Dr. A. B. Smith met U.S. staff in Rome.", "He left."]),
         ("It costs 1.5 euros. So what", ["It costs 1.5 euros.", "So what"]),
         ("A title\nIts text.", ["A title", "Its text."]),
-        ('"Why?" he asked. "So."', ['"Why?"', 'he asked.', '"So."']),
+        ('"Why?" he asked. "So."', ['"Why?" he asked.', '"So."']),
         ("你好。再见。", ["你好。", "再见。"]),
         (" \n ", []),
         ("", []),
@@ -28,6 +29,22 @@ def sentences(text: str) -> list[str]:
 )  # fmt: skip
 def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
+
+
+def cases() -> list[list[str]]:
+    lines = Path(__file__).with_name("sentence_ends.txt").read_text("utf-8").splitlines()
+    return [[part.strip() for part in line.split("¦")] for line in lines if not line.startswith("#")]
+
+
+@pytest.mark.parametrize("parts", cases(), ids=lambda parts: parts[0][:30])
+def test_abbreviations_ordinals_initials_quotes_and_addresses_end_no_sentence(parts: list[str]) -> None:
+    gap = "" if parts[0].endswith("。") else " "
+    assert sentences(gap.join(parts)) == parts
+
+
+def test_a_long_run_of_spaces_and_stops_is_cut_in_time_that_grows_with_it() -> None:
+    for text in (" " * 1_000_000, ". " * 500_000, "a. " * 300_000, ".»" * 500_000, "1 " * 500_000):
+        assert sentence_spans(f"{text}\nEnd.")[-1][1] == len(text) + 5
 
 
 @given(st.text(alphabet="aB.!? \n。", max_size=60))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from kraq_dspy._internal.folding import folded
 from kraq_dspy.errors import EncoderMismatchError
 from kraq_dspy.ports import Vectors
 
@@ -121,7 +122,7 @@ def _folded(text: str) -> str:
     spaces)."""
     if text.isascii():
         return text.lower()
-    spread = unicodedata.normalize("NFKD", text.casefold())
+    spread = unicodedata.normalize("NFKD", folded(text))
     return "".join(
         letter for letter in spread if not unicodedata.combining(letter) and unicodedata.category(letter) != "Cf"
     )

@@ -4,39 +4,46 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from kraq_dspy.language.names import kind_of, names_in
+from kraq_dspy.language.names import names_in
 from kraq_dspy.language.other_languages import asked_in
 from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences, stem, words
 from kraq_dspy.language.told import is_english, language_of, language_of_question
-from kraq_dspy.language.vocabulary import MONTH, NO_NAMES, PEOPLE, STOP
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
+from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.language.word_forms import base_of
+from kraq_dspy.models.lms.engines.rule_based.reading.comparison import (
+    comparative_in,
+    kinds_compared,
+    stated,
+    wants_less,
+)
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import is_in
+from kraq_dspy.models.lms.engines.rule_based.reading.question import CLOSED, Asked, read
+from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
+from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED, only_value, short_answer_in, sizes_in
+from kraq_dspy.models.lms.engines.rule_based.reading.table import with_rows_as_sentences
+from kraq_dspy.models.lms.engines.rule_based.reading.told import is_told
 from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
 UNKNOWN = "I do not know"
-CLOSED = re.compile(
-    r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|may|might|must|should|am)(?:n[’']t)?\b",
+THAN = re.compile(
+    r"^(?:is|are|was|were|does|do|did) (?P<first>[^,?]+?) (?:(?:cost|weigh|take|last|go|run|rise|reach)s? )?"
+    r"(?:much |far )?(?:more |less )?(?:\w+er|more|less|fewer|\w+) than (?P<second>[^,?\d]+)\?*$",
     re.IGNORECASE,
 )
+"""A question whether one thing is more so than another."""
 EITHER = re.compile(
     r"(?i:^.*?\b(?:who|which|what|whose)\b).*?(?:[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9]))(?P<a>[^,?]+?),? or (?P<b>[^?]+)"
 )
-DATE = re.compile(rf"\b(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}})?,? \d{{4}}\b|\b(?:1[0-9]|20)\d\d\b")
-NUMBER = re.compile(
-    r"\b(?:\d[\d,.]*\d|\d|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|million)\b"
-)
-YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
-BRACKETED = re.compile(r" \([^)]*\)$")
-"""What tells two titles of one name apart."""
 NAME_OF_FILE = re.compile(
     r"_|^(?:README|NEWS|CHANGES|CHANGELOG|LICENSE|COPYING|AUTHORS|INSTALL|CONTRIBUTING|TODO|INDEX)$", re.IGNORECASE
 )
-LATER = re.compile(r"\b(later|latest|younger|youngest|newer|more recent(ly)?|last|second)\b", re.IGNORECASE)
+LATER = re.compile(
+    r"\b(later|latest|younger|youngest|newer|more recent(ly)?|most recent(ly)?|last|second)\b", re.IGNORECASE
+)
 EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
-_COUNTED = re.compile(r"\bhow many (?:\w+ )?(\w+)|\b(population)\b|\bhow (?:much|old|long|tall|far|large|big)\b")
-"""What asks for a number, and the things that are counted."""
 POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
 """How a sentence begins that is about what its passage's title names."""
 
@@ -60,6 +67,8 @@ SAYS_LITTLE = frozenset(("locat", "situat", "happen", "occur", "take", "plac", "
 
 MORE = 2
 """Words of the question that a second sentence must have and the first lacks."""
+READ = 6
+"""How many of the nearest sentences are read for a short answer."""
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
 TOLD = 12  # sentences of an account
@@ -72,12 +81,16 @@ Similar = Callable[[str, Sequence[str]], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A sentence, the title of its passage, and how near it is to the question."""
+    """A sentence, the title of its passage, and how near it is to the question.
+
+    `above` is what it goes on from: its heading, and the sentence before one that begins with "it" or "the".
+    """
 
     text: str
     title: str
     passage: int
     score: float
+    above: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +128,8 @@ def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tu
 
 def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | None:
     """Answer by the kind of the question: yes or no, one of two, or what a word asks for."""
+    if question.isupper():
+        question = question.lower()
     evidence = nearest(question, passages, similar)
     if not evidence:
         return None
@@ -126,19 +141,51 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
             return None
 
     first = evidence[0]
-    if CLOSED.match(question) and is_english(question, first.text):
+    is_read = is_english(question, first.text)
+    asked = read(question)
+    if is_read and not is_told(asked, [(part.text, f"{part.title}\n{part.above}") for part in evidence], passages):
+        return None
+
+    if is_read and (compared := THAN.match(question)):
+        return _whether_more(question, compared["first"], compared["second"], evidence)
+    if CLOSED.match(question) and is_read:
         verdict, supporting = yes_or_no(question, passages, f"{first.title}: {first.text}")
         return Reply(verdict, supporting or (_alone(first),))
     if either := EITHER.match(question):
         return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
 
+    if is_read:
+        for part in evidence[:READ]:
+            span = short_answer_in(asked, part.text, f"{part.title}\n{part.above}", part.title)
+            if span:
+                return Reply(span, (_alone(part),))
+
     chain = _chain(question, evidence, _language(question, passages))
-    of_same_passage = [[part] for part in evidence[1:] if part.passage == first.passage]
-    for support in (chain, *of_same_passage):
-        span = _span(question, support)
-        if span:
-            return Reply(span, tuple(map(_alone, support)))
-    return Reply("", tuple(map(_alone, chain)))
+    span = _short_of_chain(asked, chain) if is_read and not asked.is_plain else ""
+    return Reply(span, tuple(map(_alone, chain)))
+
+
+def _short_of_chain(asked: Asked, chain: Sequence[Evidence]) -> str:
+    """The short answer to a question of two steps: of the sentence that has the words which the other lacks, or the
+    only value of its kind in both.
+
+    One word may stand in neither: a novel "by" somebody is that author's.
+    """
+    pairs = [(chain[1], chain[0]), (chain[0], chain[1])] if len(chain) == 2 else []
+    for part, other in pairs:
+        told = sense_of(other.text) | sense_of(other.title)
+        own = sense_of(part.text) | sense_of(part.title)
+        nowhere = [word for word in asked.words if not is_in(word.keys, told | own)]
+        if len(nowhere) > 1:
+            break
+        left = tuple(word for word in asked.words if not is_in(word.keys, told) and word not in nowhere)
+        names = tuple(name for name in asked.names if name not in f"{other.title} {other.text}")
+        if left and len(left) < len(asked.words):
+            rest = replace(asked, words=left, names=names)
+            span = short_answer_in(rest, part.text, f"{part.title}\n{part.above}", part.title)
+            if span:
+                return span
+    return only_value(asked, [(part.text, part.title) for part in chain])
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +289,7 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     for sentence, cosine in zip(sharing, cosines, strict=True):
         defines = _defines(sentence.text, question, language)
         nearness = sentence.score / highest + cosine + DEFINES * defines
-        rated.append(Evidence(sentence.text, sentence.title, sentence.passage, nearness))
+        rated.append(replace(sentence, score=nearness))
 
     rated.sort(key=lambda sentence: -sentence.score)
     return rated
@@ -263,6 +310,7 @@ class _Told:
     title: str
     passage: int
     heading: str
+    before: str = ""
 
 
 def _told(passages: Sequence[str]) -> list[_Told]:
@@ -271,8 +319,11 @@ def _told(passages: Sequence[str]) -> list[_Told]:
     statements: list[_Told] = []
     for number, passage in enumerate(passages):
         title, body = parted(passage)
-        for heading, own in sections(body):
-            statements += [_Told(text, title, number, heading) for text in _with_what_they_announce(own)]
+        before = ""
+        for heading, own in sections(with_rows_as_sentences(body)):
+            for text in _with_what_they_announce(own):
+                statements.append(_Told(text, title, number, heading, before))
+                before = text if not POINTS_BACK.match(text) else f"{before} {text}"
 
     answers = [part for part in statements if not part.text.endswith("?")]
     if answers or statements:
@@ -323,7 +374,8 @@ def _sharing_words(question_words: Set[str], parts: Sequence[_Told], count: int,
             weight = weights.get(word, 0.0)
             score += weight if word in in_text else 0.8 * weight
         if score:
-            sharing.append(Evidence(part.text, part.title, part.passage, score))
+            above = f"{part.heading}\n{part.before}" if POINTS_BACK.match(part.text) else part.heading
+            sharing.append(Evidence(part.text, part.title, part.passage, score, above))
 
     sharing.sort(key=lambda sentence: -sentence.score)
     return sharing[:count]
@@ -380,97 +432,78 @@ def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evide
     return [first, *sorted(others, key=lambda part: -gain(part))[:1]]
 
 
-def _span(question: str, support: list[Evidence]) -> str:
-    """A date, a number, a person or a place of the sentences, whichever the question asks for; ""
-    for anything else."""
-    lowered = question.lower()
-    text = " ".join(part.text for part in support)
-
-    asks_year = re.search(r"\b(what|which) year\b", lowered)
-    asks_date = re.search(r"\b(what|which) (date|day|month)\b", lowered)
-    if asks_year or asks_date or _asks(question, "when"):
-        dates = YEAR.findall(text) if asks_year else DATE.findall(text)
-        return next((date for date in dates if date not in question), "")
-
-    counted = _COUNTED.search(lowered)
-    if counted:
-        things = counted[1] or counted[2] or ""
-        return _number(question, things, [part.text for part in support])
-
-    if _asks(question, "who(?:m|se)?"):
-        return _named(question, "person", support)
-    if _asks(question, "where"):
-        return _named(question, "place", support)
-    return ""
-
-
-def _named(question: str, kind: str, support: Sequence[Evidence]) -> str:
-    """The first person or place that the sentences name and the question does not; "" for none."""
-    lowered = question.lower()
-    text = " ".join(part.text for part in support)
-    for name in _names_of(support):
-        if name.lower() in lowered or not NO_NAMES.isdisjoint(re.split(r"[\s-]", name)):
-            continue
-        first, _, others = name.partition(" ")
-        bare = others if first.lower() in PEOPLE else name
-        if kind_of(bare, text) == kind and (kind == "place" or " " in name):
-            return name
-    return ""
-
-
-def _names_of(support: Sequence[Evidence]) -> dict[str, None]:
-    """The titles and the names of the sentences, in order, without what tells namesakes apart."""
-    names: dict[str, None] = {}
-    for part in support:
-        titles = [part.title] if part.title else []
-        for name in (*titles, *names_in(part.text)):
-            names[BRACKETED.sub("", name)] = None
-    return names
-
-
-def _number(question: str, things: str, texts: Sequence[str]) -> str:
-    """A number that is no year: of the things that are counted, if they are named, in the same sentence."""
-    for text in texts:
-        for match in NUMBER.finditer(text):
-            after = content_words(" ".join(text[match.end() :].split()[:4]))
-            named = "population" in text.lower() if things == "population" else stem(things) in after
-            fits = named or not things
-            if fits and not YEAR.fullmatch(match[0]) and match[0] not in question:
-                return match[0]
-    return ""
-
-
-def _asks(question: str, word: str) -> bool:
-    """Whether the question word leads the question or a part of it, rather than a clause about something in it."""
-    return bool(re.search(rf"(?:^|[,;:] (?:but |and |so )?|^[a-z]+ ){word}\b", question.strip(), re.IGNORECASE))
-
-
 def _of_two(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
-    """Choose from two named things the one with the date or number that fits the comparison,
-    otherwise the one nearer to the question. Without dates and numbers, return the nearest
-    sentence."""
+    """Choose from two named things: by a sentence that compares them, by a value that is told of each, or, where
+    nothing is compared, by the words that are told of one alone. Where none of these decides, return the nearest
+    sentences about both."""
     about_first = _telling_of(first, evidence)
     about_second = _telling_of(second, evidence)
-    dated_first = _with_year(about_first)
-    dated_second = _with_year(about_second)
-
-    asks_later, asks_earlier = LATER.search(question), EARLIER.search(question)
-    if dated_first and dated_second and (asks_later or asks_earlier):
-        first_is_later = _first_year(dated_first) > _first_year(dated_second)
-        wants_later = bool(asks_later) and not asks_earlier
-        chosen = first if first_is_later == wants_later else second
-        return Reply(chosen, (_alone(dated_first[0]), _alone(dated_second[0])))
+    comparative = comparative_in(question)
+    if comparative or LATER.search(question) or EARLIER.search(question):
+        return _compared(question, comparative, (first, second), (about_first, about_second), evidence)
 
     names = {*content_words(first), *content_words(second)}
     beyond_names = set(content_words(question)) - names
-    if _most_shared(beyond_names, about_first) >= _most_shared(beyond_names, about_second):
-        chosen, about = first, about_first
-    else:
-        chosen, about = second, about_second
-
-    if not about:
-        return Reply("", (_alone(evidence[0]),))
+    n_first, n_second = _most_shared(beyond_names, about_first), _most_shared(beyond_names, about_second)
+    if n_first == n_second or not beyond_names:
+        return Reply(
+            "",
+            tuple(dict.fromkeys(_alone(part) for part in (*about_first[:1], *about_second[:1])))
+            or (_alone(evidence[0]),),
+        )
+    chosen, about = (first, about_first) if n_first > n_second else (second, about_second)
     return Reply(chosen, (_alone(about[0]),))
+
+
+def _whether_more(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
+    """Say whether the first of two is more so than the second, or neither where nothing plainly says it."""
+    accounts = (_telling_of(first, evidence), _telling_of(second, evidence))
+    reply = _compared(question, comparative_in(question), (first, second), accounts, evidence)
+    verdicts = {first: "yes", second: "no"}
+    return Reply(verdicts.get(reply.span, ""), reply.support)
+
+
+def _compared(
+    question: str,
+    comparative: str,
+    names: tuple[str, str],
+    accounts: tuple[list[Evidence], list[Evidence]],
+    evidence: Sequence[Evidence],
+) -> Reply:
+    """Choose the one of which a sentence says that it is more so, or whose date or measure is."""
+    first, second = names
+    for part in evidence:
+        more = stated(comparative, first, second, part.text) if comparative else ""
+        if more:
+            return Reply(more, (_alone(part),))
+
+    if not comparative and not (LATER.search(question) or EARLIER.search(question)):
+        return Reply("", (_alone(evidence[0]),))
+    if not comparative:
+        comparative = "later" if LATER.search(question) and not EARLIER.search(question) else "earlier"
+    both = tuple(dict.fromkeys(_alone(part) for part in (*accounts[0][:1], *accounts[1][:1])))
+    for kind in kinds_compared(comparative):
+        told = [_measured(kind, name, question, account) for name, account in zip(names, accounts, strict=True)]
+        if told[0] is None or told[1] is None:
+            continue
+        (size, part), (other_size, other_part) = told[0], told[1]
+        if size == other_size:
+            break
+        is_first = (size < other_size) == wants_less(comparative, kind)
+        support = tuple(dict.fromkeys((_alone(part), _alone(other_part))))
+        return Reply(first if is_first else second, support)
+    return Reply("", both or (_alone(evidence[0]),))
+
+
+def _measured(kind: str, name: str, question: str, account: Sequence[Evidence]) -> tuple[float, Evidence] | None:
+    """The size of the only value of a kind that is told of a name; of dates the earliest year."""
+    for part in account:
+        sizes = sizes_in(kind, name, question, part.text)
+        if kind == "date" and sizes:
+            return min(sizes), part
+        if len(sizes) == 1:
+            return sizes[0], part
+    return None
 
 
 def _telling_of(name: str, evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -479,14 +512,6 @@ def _telling_of(name: str, evidence: Sequence[Evidence]) -> list[Evidence]:
     shared = [len(words_of_name & set(content_words(f"{part.title} {part.text}"))) for part in evidence]
     most = max(shared, default=0)
     return [part for part, count in zip(evidence, shared, strict=True) if count == most > 0]
-
-
-def _with_year(parts: Sequence[Evidence]) -> list[Evidence]:
-    return [part for part in parts if YEAR.search(part.text)]
-
-
-def _first_year(parts: Sequence[Evidence]) -> int:
-    return min(int(year) for part in parts for year in YEAR.findall(part.text))
 
 
 def _most_shared(words: Set[str], parts: Sequence[Evidence]) -> int:

@@ -1,7 +1,7 @@
 """Answers English questions that want a yes or a no, and neither where the text does not plainly say it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import content_words, parted, sentences
@@ -15,7 +15,9 @@ _NEGATION = re.compile(
     r"|exclud(?:e|es|ed)|instead|rather than|far from|hardly|scarcely|barely|rarely|seldom|few|little)\b",
     re.IGNORECASE,
 )
-_PLAIN_NOT = re.compile(r"\b(?:not|never|cannot|no longer|forbidden|prohibited|banned)\b|n[’']t\b", re.IGNORECASE)
+_PLAIN_NOT = re.compile(
+    r"\b(?:not|never|cannot|no longer|forbidden|prohibited|banned)\b|n[’']t\b|^(?:.*: )?No\b", re.IGNORECASE
+)
 _NOT_ONLY = re.compile(r"\bnot (?:only|just|merely|all|every|always|necessarily|yet|until|un\w+)\b", re.IGNORECASE)
 _OPEN = re.compile(
     r"\b(?:if|unless|except|until|till|but|although|though|however|while|whereas|or|only|may|might|could|would|should"
@@ -25,6 +27,7 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 """What leaves open whether it is so, or for which part."""
+_CLAUSE_ENDS = re.compile(r"[;,](?=\s)|\s[–—]\s|\b(?:and|but|while|whereas|which|who|because|when|after|before)\b")
 _BOTH = re.compile(r"\b(?:both|same|also|each)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _ASKS_OPEN = re.compile(
@@ -54,11 +57,28 @@ def _of_one(question: str, sentence: str) -> str:
     states_all = asked_words and asked_words <= own and _names_and_numbers(question) <= _names_and_numbers(sentence)
     if not states_all or _OPEN.search(sentence) or _ASKS_OPEN.search(question):
         return ""
+    if not _in_one_clause(asked_words, sentence) or _turned_round(question, sentence):
+        return ""
     n_asked, n_told = len(_NEGATION.findall(question)), len(_NEGATION.findall(sentence))
     if n_asked == n_told == 0:
         return "yes"
     is_denied = n_told == 1 and n_asked == 0 and _PLAIN_NOT.search(sentence) and not _NOT_ONLY.search(sentence)
     return "no" if is_denied and "," not in sentence else ""
+
+
+def _in_one_clause(asked_words: Set[str], sentence: str) -> bool:
+    """Whether one clause has the words: "One to Vardo costs 140 kr, one to Mell 95." says nothing of Mell and 140."""
+    title, _, own = sentence.rpartition(": ")
+    above = set(content_words(title))
+    clauses = _CLAUSE_ENDS.split(own)
+    return any(asked_words <= above | set(content_words(clause)) for clause in clauses)
+
+
+def _turned_round(question: str, sentence: str) -> bool:
+    """Whether two names stand in the other order: who beat whom is not told by names alone."""
+    names = names_in(f"· {question.partition(' ')[2]}")
+    places = [sentence.rfind(name) for name in names]
+    return len(names) > 1 and min(places) >= 0 and places != sorted(places)
 
 
 def _names_and_numbers(text: str) -> set[str]:

@@ -2,15 +2,8 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.rule_based.exam import (
-    checks,
-    facts,
-    over_many,
-    over_two,
-    statements,
-    whole_names,
-    word_forms,
-)
+from kraq_dspy.language import word_forms
+from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_many, over_two, statements, whole_names
 
 BURTON = "Tim Burton\nTim Burton is an American film director. He was born in Burbank in 1958."
 WOOD = (

@@ -210,7 +210,7 @@ def test_answers_begin_with_what_is_asked_for(question: str, gold: str) -> None:
         ("When did Anna Smith die?", "1990. Anna Smith: She died in 1990."),
         ("Are Anna Smith and Bert Jones of the same nationality?", "Yes. Anna Smith was an English painter. Bert Jones "
          "is an English actor."),
-        ("How many children did Anna Smith have?", "Anna Smith was an English painter."),
+        ("How many children did Anna Smith have?", "I do not know"),
         ("What did the painter who died in 1990 do?", "Anna Smith: She died in 1990."),
         ("Did Bert Jones paint?", "Bert Jones is an English actor."),
     ],

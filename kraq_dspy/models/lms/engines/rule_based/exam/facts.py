@@ -14,7 +14,7 @@ from kraq_dspy.language.names import names_in, with_another_name
 from kraq_dspy.language.templates import definition, is_person
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import STOP
-from kraq_dspy.models.lms.engines.rule_based.answer import DATE
+from kraq_dspy.language.word_forms import base_of
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
     may_be_related,
@@ -33,7 +33,7 @@ from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     read_passage,
     statement_in,
 )
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import base_of
+from kraq_dspy.models.lms.engines.rule_based.reading.values import DATE
 from kraq_dspy.records import content_id
 
 _PASSIVE = re.compile(rf"(?P<be>{BE}) (?P<done>(?:\w+ly )?(?:[a-z]+ed|born|built|held|made|set|won|written|known)\b.*)")

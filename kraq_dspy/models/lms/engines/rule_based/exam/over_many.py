@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from kraq_dspy.language.templates import definition, is_person
+from kraq_dspy.language.word_forms import plural
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
     is_last_name,
@@ -15,7 +16,6 @@ from kraq_dspy.models.lms.engines.rule_based.exam.related import (
 )
 from kraq_dspy.models.lms.engines.rule_based.exam.statements import VAGUE, first_definition, plain_kind, read_passage
 from kraq_dspy.models.lms.engines.rule_based.exam.whole_names import may_be_asked_about, with_article
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import plural
 
 _MOST_NUGGETS = 6
 """Statements of a good answer."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kraq_dspy.language.names import REFERENCE, kind_of
 from kraq_dspy.language.templates import without_asides
-from kraq_dspy.models.lms.engines.rule_based.answer import BRACKETED, YEAR
+from kraq_dspy.language.word_forms import PAST_OF_DONE, plural
 from kraq_dspy.models.lms.engines.rule_based.exam.facts import TELLS_WHICH, Fact, facts_in, which_question
 from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     BE,
@@ -18,7 +18,8 @@ from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     read_passage,
     says_what_it_is,
 )
-from kraq_dspy.models.lms.engines.rule_based.exam.word_forms import PAST_OF_DONE, plural
+from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED
+from kraq_dspy.models.lms.engines.rule_based.reading.values import YEAR
 from kraq_dspy.records import content_id
 
 _MOST_LEADING = 9

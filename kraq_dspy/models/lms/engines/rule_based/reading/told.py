@@ -1,0 +1,56 @@
+"""Tells whether a text answers a question at all: whether it has the words without which nothing answers it.
+
+A question of one step that has few words is answered by one sentence, which has to have them; a longer one may be
+answered by several. "When does the spring term end?" is not answered where nothing ends, nor by a term that begins.
+"""
+
+import re
+from collections.abc import Sequence
+
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, is_in, vocabulary_of
+from kraq_dspy.models.lms.engines.rule_based.reading.question import Asked
+from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
+
+NOWHERE, NOWHERE_AT_MOST = 0.25, 0.5
+"""Share of a question's words that no passage has, from which on it is not answered. The larger one is that of
+questions of two steps, and of those that want a yes or a no: "closed" answers where "open" is asked."""
+TOGETHER = 3
+"""A question of one step with as many words or fewer has all of them in one sentence."""
+_STANDS_FOR = re.compile(r"(?<=[a-z] )(?:it|them)\b")
+"""What may stand for the word of a question that a sentence lacks: "He won it in 1932." """
+_HAS_AMOUNT = re.compile(
+    r"\d|[½¼¾]|\b(?:no|none|nothing|nobody|free|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty"
+    r"|thirty|forty|fifty|hundreds?|thousands?|millions?|billions?|half|several|few|many|all|single|both|once|twice"
+    r")\b",
+    re.IGNORECASE,
+)
+"""What a sentence has that tells how much or how many."""
+
+
+def is_told(asked: Asked, sentences: Sequence[tuple[str, str]], passages: Sequence[str]) -> bool:
+    """Whether the passages may answer. `sentences` are the nearest, each with what stands above it."""
+    needed = [word.keys for word in asked.words]
+    if not needed:
+        return True
+
+    least = len(needed) if asked.is_plain and len(needed) <= TOGETHER else 0
+    shared = [(_shared(needed, text, above), text) for text, above in sentences]
+    if any(count == len(needed) - 1 and _STANDS_FOR.search(text) for count, text in shared if count):
+        least = max(0, least - 1)
+    else:
+        everywhere = frozenset().union(*map(vocabulary_of, passages), *(sense_of(text) for text, _ in sentences))
+        n_missing = sum(not is_in(key, everywhere) for key in needed)
+        if n_missing >= (NOWHERE if asked.is_plain and not asked.is_closed else NOWHERE_AT_MOST) * len(needed):
+            return n_missing == 0
+    if asked.is_closed:
+        return True
+
+    telling = [text for count, text in shared if count >= least]
+    if asked.kinds and not {"person", "place", "date", "year", "clock"}.intersection(asked.kinds):
+        return any(map(_HAS_AMOUNT.search, telling))
+    return bool(telling)
+
+
+def _shared(needed: Sequence[Keys], text: str, above: str) -> int:
+    own = sense_of(text) | vocabulary_of(above)
+    return sum(is_in(key, own) for key in needed)
