@@ -5,16 +5,20 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV := $(VENV)/.ready-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# What `pip install kraq-dspy` gives, without any extra, and pytest.
+DEFAULT_VENV ?= .venv-default
+DEFAULT := $(DEFAULT_VENV)/.ready
 # Where pip finds CPU builds of torch, if not where it looks anyway: make test TORCH_INDEX=URL
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test test-explore scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
+.PHONY: help demo demo-lm test test-default test-explore scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
 	@echo "make test       run the tests"
-	@echo "make check      format, lint, types and tests: what continuous integration runs"
+	@echo "make test-default  every command of the pages without an extra, in .venv-default"
+	@echo "make check      format, lint, types and tests, with and without extras: what continuous integration runs"
 	@echo "make test-explore  properties with examples drawn anew: minutes"
 	@echo "make scope      who may read what, with ten thousand canaries: many minutes"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
@@ -26,12 +30,13 @@ help:
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make clean      remove the virtual environment and what the runs left"
 
+# Without compiling: Python does that for what is imported, and pip would for everything, a third of its time.
 $(READY): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) found: install Python 3.11 or newer, or set PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is older. Set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) (once, about a minute)"
-	@$(PIP) install -e .
+	@$(PIP) install --no-compile -e .
 	@touch $@
 
 # torch first and by pip: what needs torch is then content with it, and nothing pulls gigabytes of CUDA.
@@ -52,6 +57,15 @@ demo-lm: $(READY)
 	@$(BIN)/python -c 'import xllamacpp' 2>/dev/null || $(PIP) install -e '.[local]'
 	@$(if $(LM),,$(BIN)/kraq lm get qwen2.5-coder-0.5b && $(BIN)/kraq lm get smollm2-135m)
 	@$(BIN)/kraq demo --first 2 $(if $(LM),--lm $(LM),--config examples/local-models.toml) --out demo-lm.kraq
+
+$(DEFAULT): pyproject.toml
+	@test -x $(DEFAULT_VENV)/bin/python || $(PYTHON) -m venv $(DEFAULT_VENV)
+	@echo "Setting up $(DEFAULT_VENV) (once, about a minute)"
+	@$(DEFAULT_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -e . pytest
+	@touch $@
+
+test-default: $(DEFAULT)
+	@$(DEFAULT_VENV)/bin/python -m pytest --confcutdir tests/default_install -p no:cacheprovider tests/default_install
 
 test: $(DEV)
 	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm and not browser" -n 2 --dist loadfile
@@ -101,4 +115,4 @@ types: $(DEV)
 	@$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build runs demo.kraq demo-lm.kraq
+	rm -rf $(VENV) $(DEFAULT_VENV) .pytest_cache .mypy_cache .ruff_cache build runs demo.kraq demo-lm.kraq

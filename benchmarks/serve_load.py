@@ -55,7 +55,8 @@ def served(index: Path, model: str, url: str) -> Iterator[tuple[str, int]]:
         for line in process.stdout:
             if line.startswith("http"):
                 yield line.split()[0], process.pid
-                break
+                return
+        raise SystemExit("kraq serve did not start; it says why above.")
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=30)

@@ -190,6 +190,21 @@ def lacks_memory(error: BaseException | None) -> bool:
     return False
 
 
+def lacks_files(error: BaseException | None) -> OSError | None:
+    """The error, or one behind it, of a process or a system that may open no more files.
+
+    >>> lacks_files(ValueError("no answer")) is None
+    True
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
 def counted(number: int, what: str) -> str:
     """1 and "passage" as "1 passage", 2000 as "2,000 passages"; "entry" becomes "entries"."""
     many = f"{what[:-1]}ies" if what.endswith(("ty", "ry")) else f"{what}s"

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from kraq_dspy.errors import counted
+
 Metadata = Mapping[str, str | int | float | bool]
 
 
@@ -68,7 +70,7 @@ class Document:
     labels: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Document({self.id!r}, {_brief(self.title or self.text)}, {len(self.text):,} characters)"
+        return f"Document({self.id!r}, {_brief(self.title or self.text)}, {counted(len(self.text), 'character')})"
 
 
 _UNDERLINE = re.compile(r"\A[ \t]*[=-]{3,}[ \t]*\n")
@@ -182,7 +184,7 @@ class Entity:
     degree: int = 0
 
     def __repr__(self) -> str:
-        return f"Entity({self.name!r}, {self.type!r}, {len(self.chunk_ids)} chunks)"
+        return f"Entity({self.name!r}, {self.type!r}, {counted(len(self.chunk_ids), 'chunk')})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +276,8 @@ class Community:
         return len(self.entity_ids) >= least and (len(self.entity_ids) == 1 or bool(self.relationship_ids))
 
     def __repr__(self) -> str:
-        return (
-            f"Community(level {self.level}, {len(self.entity_ids)} entities, {len(self.chunk_ids)} chunks, {self.id!r})"
-        )
+        entities, chunks = counted(len(self.entity_ids), "entity"), counted(len(self.chunk_ids), "chunk")
+        return f"Community(level {self.level}, {entities}, {chunks}, {self.id!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +340,7 @@ class Question:
         return f"{self.text} {', '.join(left_out)}" if left_out else self.text
 
     def __repr__(self) -> str:
-        return f"Question({self.text!r}, level {self.level}, {len(self.chunk_ids)} chunks)"
+        return f"Question({self.text!r}, level {self.level}, {counted(len(self.chunk_ids), 'chunk')})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -537,7 +538,7 @@ class TestsetRow:
         return bool(self.supporting_ids)
 
     def __repr__(self) -> str:
-        return f"TestsetRow({self.type!r}, {_brief(self.question)}, {len(self.passages)} passages)"
+        return f"TestsetRow({self.type!r}, {_brief(self.question)}, {counted(len(self.passages), 'passage')})"
 
 
 @dataclass(frozen=True, slots=True)

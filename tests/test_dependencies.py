@@ -13,8 +13,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DISTRIBUTION = {  # where a package is imported by another name than it is installed by
     "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
     "pptx": "python-pptx",
+    "yaml": "pyyaml",
     "llama_index": "llama-index-core",
     "opentelemetry": "opentelemetry-api",
     "pydantic_core": "pydantic",  # which requires it in exactly one version

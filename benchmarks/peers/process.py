@@ -40,7 +40,10 @@ def served(script: Path, *arguments: str) -> Iterator[str]:
     )
     assert process.stdout is not None
     try:
-        yield process.stdout.readline().strip()
+        address = process.stdout.readline().strip()
+        if not address:
+            raise SystemExit(f"{script.name} served nothing; it says why above.")
+        yield address
     finally:
         process.communicate()
 

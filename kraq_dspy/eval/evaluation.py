@@ -123,7 +123,7 @@ class Evaluation:
             for metric, cell in system.cells.items():
                 if cell.interval:
                     means.append(f"{metric} {cell.interval.estimate:.3f}")
-        return f"Evaluation({len(self.rows)} rows; {', '.join(means)})"
+        return f"Evaluation({counted(len(self.rows), 'row')}; {', '.join(means)})"
 
 
 def evaluate(

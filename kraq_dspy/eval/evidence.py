@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Sequence
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
 
 _BETWEEN_NAMES = re.compile(r"[;|\n]|,(?=\s)")
@@ -51,7 +51,7 @@ def with_known_documents(
     verb = "names a document" if asking == 1 else "name documents"
     return (
         spelled,
-        f"{asking} of {len(examples)} questions {verb} that the index does not have: {shown}.",
+        f"{asking} of {counted(len(examples), 'question')} {verb} that the index does not have: {shown}.",
     )
 
 

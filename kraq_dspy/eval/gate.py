@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.comparing import compare_runs
+from kraq_dspy.eval.metrics.for_dspy import RANKINGS
 from kraq_dspy.eval.scoring import is_built_in
 from kraq_dspy.eval.summary import Cell, RunSummary
 
@@ -85,14 +86,23 @@ def under_checks(run: RunSummary, thresholds: Mapping[str, float]) -> list[Quali
         for system in run.systems:
             cell = system.cells.get(metric)
             if cell is None or (cell.interval is None and not cell.n_failed):
-                has = ", ".join(run.metrics)
-                raise EvaluationError(f"{system.name!r} has no score of {metric!r} to be judged by; it has: {has}.")
+                raise EvaluationError(_without_score(metric, system.name, run.metrics))
             mean, failed = _mean(cell), f" ({counted(cell.n_failed, 'question')} failed)" if cell.n_failed else ""
             passed = mean >= least
             words = f"{'at least' if passed else 'below'} {least:g}"
             text = f"{metric} of {system.name} is {mean:.3f}{failed}, {words}"
             checks.append(QualityCheck(metric, system.name, passed, text))
     return checks
+
+
+def _without_score(metric: str, system: str, metrics: Sequence[str]) -> str:
+    if metric not in metrics:
+        return f"{system!r} has no score of {metric!r} to be judged by; it has: {', '.join(metrics)}."
+    lacks = "names a document or a passage as evidence" if metric.partition("@")[0] in RANKINGS else "has what it takes"
+    return (
+        f"{metric!r} has no value to be judged by: it was measured, but no question of the run {lacks}. Give questions "
+        "that do (kraq eval --help names the columns), or leave this threshold out."
+    )
 
 
 def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None, seed: int = 0) -> list[QualityCheck]:

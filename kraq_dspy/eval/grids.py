@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kraq_dspy.errors import counted
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, Interval
@@ -72,7 +73,9 @@ def failed_questions(run: RunSummary, most: int) -> Grid | None:
         for row in failed[:most]
     )  # fmt: skip
     headings = ("system", metric, "question", "gold", "answer", "evidence")
-    note = f"{len(failed)} of {len(run.rows)} rows are below 1 in {metric}; shown are the worst, {len(rows)}."
+    note = (
+        f"{len(failed)} of {counted(len(run.rows), 'row')} are below 1 in {metric}; shown are the worst, {len(rows)}."
+    )
     return Grid("Lowest scores", headings, rows, note=note)
 
 
@@ -99,7 +102,7 @@ def changed_questions(run: RunSummary) -> Grid | None:
         return f"{score} {clipped(row.failure or row.answer)}"
 
     rows = tuple((*_asked(row), scored(row), scored(other)) for row, other in ends)
-    note = f"{len(changed)} questions have another {metric}; shown are those that fell and rose most."
+    note = f"{metric} is another for {counted(len(changed), 'question')}; shown are those that fell and rose most."
     return Grid("Questions that changed", ("question", "gold", "before", "after"), rows, note=note)
 
 
@@ -141,7 +144,7 @@ def facts(run: RunSummary) -> dict[str, str]:
     lines = {
         "questions": f"{n_asked} of {n_asked + n_not_asked}" if n_not_asked else str(n_asked),
         "documents": f"{extra['documents']:,}" if "documents" in extra else "",
-        "evidence": f"{extra['sample_tokens']:,} tokens" if extra.get("sample_tokens") else "",
+        "evidence": f"{counted(extra['sample_tokens'], 'token')}" if extra.get("sample_tokens") else "",
         "generated questions": ", ".join(generated),
         "data": extra.get("data", ""),
         "models": "; ".join(f"{name} ({', '.join(roles)})" for name, roles in roles_of_model.items()),
@@ -152,7 +155,7 @@ def facts(run: RunSummary) -> dict[str, str]:
         **header.made_with,
         "begun": header.created_at[:19].replace("T", " "),
         "notes": " ".join(extra.get("notes", ())),
-        "unfinished": ", ".join(f"{name}: {count} questions missing" for name, count in run.missing.items()),
+        "unfinished": ", ".join(f"{name}: {counted(count, 'question')} missing" for name, count in run.missing.items()),
     }
     return {name: text for name, text in lines.items() if text}
 
@@ -364,7 +367,7 @@ def _folds(run: RunSummary) -> Iterator[Grid]:
                 )
                 rows.append((f"{system.name}, {metric}", *map(number, values)))
     headings = ("system and metric", "Q1", "mean", "Q3", "lowest fold", "highest fold")
-    note = f"Quartiles over questions; means of {count} folds of the questions, drawn by the seed."
+    note = f"Quartiles over questions; means of {counted(count, 'fold')} of the questions, drawn by the seed."
     yield Grid("Quartiles and folds", headings, tuple(rows), note=note)
 
 

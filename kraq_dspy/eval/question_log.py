@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import ABOUT, NEAR
 from kraq_dspy.eval.grids import Grid
@@ -166,7 +166,9 @@ def against_log(
     examples = read_questions(questions, columns)
     own = [question.text for question in space.index.questions(source="kraq")]
     if len(examples) < 2 or not own:
-        raise EvaluationError(f"The log has {len(examples)} questions and the index {len(own)}; each needs some.")
+        raise EvaluationError(
+            f"The log has {counted(len(examples), 'question')} and the index {len(own)}; each needs some."
+        )
 
     def encode(texts: Sequence[str], stage: str) -> Vectors:
         progress.start(stage, len(texts))
@@ -310,7 +312,8 @@ def _kinds(title: str, kinds: Sequence[Sequence[AskedQuestion]]) -> list[Grid]:
         for kind in kinds[:KINDS]
     )
     note = (
-        f"{len(kinds)} kinds of two questions and more, {sum(map(len, kinds)):,} in all; the passage is the one "
+        f"{counted(len(kinds), 'kind')} of two questions and more, {sum(map(len, kinds)):,} in all; the passage "
+        "is the one "
         "nearest to the first question."
     )
     headings = ("asked", "question", "others like it", "nearest passage")

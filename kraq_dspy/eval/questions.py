@@ -87,7 +87,7 @@ def read_questions(source: QuestionSource, columns: QuestionColumns = FOUND, *, 
     ]
     twice = [each for each, count in Counter(example.id for example in examples).items() if count > 1]
     if twice:
-        raise EvaluationError(f"{where}: {len(twice)} ids occur more than once, {twice[0]!r} first.")
+        raise EvaluationError(f"{where}: ids that occur more than once: {len(twice)}, {twice[0]!r} first.")
     return examples
 
 

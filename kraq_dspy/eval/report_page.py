@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.errors import counted
 from kraq_dspy.eval.difference_plot import Difference, draw_differences
 from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, number, setup_lines
 from kraq_dspy.eval.rows import ResultRow
@@ -215,7 +216,7 @@ def _evidence(row: ResultRow) -> str:
     if not passages:
         return ""
     shown = "".join(f"<p>{_text(_clipped(passage))}</p>" for passage in passages)
-    return f"<details><summary>{len(passages)} passages</summary>{shown}</details>"
+    return f"<details><summary>{counted(len(passages), 'passage')}</summary>{shown}</details>"
 
 
 def _filters(id: str, kinds: Sequence[str], *, several: bool) -> str:

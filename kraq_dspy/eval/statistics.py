@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 
 Scores = Sequence[float] | NDArray[np.float64]
 RESAMPLES = 10_000
@@ -328,7 +328,8 @@ def _differences(system: Scores, baseline: Scores) -> NDArray[np.float64]:
     if len(checked_system) != len(checked_baseline):
         short = min(len(checked_system), len(checked_baseline))
         raise EvaluationError(
-            f"The system has {len(checked_system)} scores and the baseline {len(checked_baseline)}; row {short} has no "
+            f"The system has {counted(len(checked_system), 'score')} and the baseline {len(checked_baseline)}; "
+            f"row {short} has no "
             "partner. A paired comparison takes the same questions in the same order."
         )
     return checked_system - checked_baseline

@@ -12,7 +12,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.files import append_line, json_objects
-from kraq_dspy.errors import ConfigError, TrainingError
+from kraq_dspy.errors import ConfigError, TrainingError, counted
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
 from kraq_dspy.finetune.pairs import Pair, leak
@@ -104,7 +104,7 @@ def pairs_from_dataset(
         usable = [example for example in usable if example.answers]
     if not usable:
         raise TrainingError(
-            f"None of the {len(dataset.examples)} questions of {dataset.name!r} names its evidence "
+            f"None of the {counted(len(dataset.examples), 'question')} of {dataset.name!r} names its evidence "
             f"(supporting_ids){' and an answer' if kind == 'drafter' else ''}: there is nothing to make pairs from."
         )
     usable = usable[:limit]

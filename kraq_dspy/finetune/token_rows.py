@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kraq_dspy.errors import TrainingError
+from kraq_dspy.errors import TrainingError, counted
 from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.models.lms.engines.generation import in_template, prompt_ids
 
@@ -73,7 +73,7 @@ def fitting_rows(rows: Sequence[TokenRow], settings: TrainSettings, config: Any)
         logger.warning("%d of %d rows have more than %d tokens and are left out", left_out, len(rows), limit)
     if len(fitting) < LEAST_ROWS:
         raise TrainingError(
-            f"There are {len(fitting)} rows to train on ({left_out} left out, of more than {limit} tokens); "
+            f"Found {counted(len(fitting), 'row')} to train on ({left_out} left out, of more than {limit} tokens); "
             f"{LEAST_ROWS} are the least, and hundreds what it takes to learn something. Make more with `kraq pairs`."
         )
     return fitting

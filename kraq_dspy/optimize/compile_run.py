@@ -15,7 +15,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.step import CALL_ERRORS
-from kraq_dspy.errors import ConfigError, EvaluationError, KraqError, ModelError
+from kraq_dspy.errors import ConfigError, EvaluationError, KraqError, ModelError, counted
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
@@ -152,7 +152,9 @@ class CompileRun:
         if len(failures) == len(scores):
             raise _of_every_row(failures[-1], len(scores), self.target.name) from failures[-1]
         if failures:
-            self.problems.append(f"{stage}: {len(failures)} of {len(scores)} rows could not be answered and score 0.")
+            self.problems.append(
+                f"{stage}: {len(failures)} of {counted(len(scores), 'row')} could not be answered and score 0."
+            )
         self.spending.progress.finish(stage)
         return scores
 
@@ -162,11 +164,12 @@ def _of_every_row(error: Exception, n_rows: int, program: str) -> KraqError:
     reason = f"{type(error).__name__}: {error}".rstrip(".")
     if isinstance(error, CALL_ERRORS):
         return ModelError(
-            f"None of {n_rows} rows could be answered; the last reason: {reason}. Try the model with kraq ask, or "
+            f"None of {counted(n_rows, 'row')} could be answered; the last reason: {reason}. Try the model with "
+            "kraq ask, or "
             "another one."
         )
     return EvaluationError(
-        f"{program} failed on each of {n_rows} rows; the last error: {reason}. Call it with one row, "
+        f"{program} failed on each of {counted(n_rows, 'row')}; the last error: {reason}. Call it with one row, "
         "program(**example.inputs()), to see where."
     )
 

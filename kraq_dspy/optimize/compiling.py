@@ -14,7 +14,7 @@ import dspy
 
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.asset.scope import Scope
-from kraq_dspy.errors import ConfigError, WorseProgramError
+from kraq_dspy.errors import ConfigError, WorseProgramError, counted
 from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.statistics import Comparison, compare
@@ -113,7 +113,7 @@ class Compiled:
         before, after = self.comparison.baseline, self.comparison.system
         return (
             f"Compiled({self.target!r} by {self.optimizer}: {self.metric} {before.estimate:.3f} -> "
-            f"{after.estimate:.3f} on {before.n} rows, {self.usage.calls:,} calls)"
+            f"{after.estimate:.3f} on {counted(before.n, 'row')}, {counted(self.usage.calls, 'call')})"
         )
 
 
@@ -218,7 +218,8 @@ def _refuse_worse(run: CompileRun, comparison: Comparison) -> None:
 
     raise WorseProgramError(
         f"{run.optimizer.name} made {run.target.name} worse: {run.metric.name} fell from "
-        f"{comparison.baseline.estimate:.3f} to {comparison.system.estimate:.3f} on {len(run.split.dev)} rows. "
+        f"{comparison.baseline.estimate:.3f} to {comparison.system.estimate:.3f} on "
+        f"{counted(len(run.split.dev), 'row')}. "
         "Nothing was saved. Try another optimizer, more rows or another --seed; --force saves it all the same, "
         "and the calls are not paid again."
     )

@@ -13,7 +13,7 @@ import dspy
 
 from kraq_dspy._internal.checks import suggestion
 from kraq_dspy._internal.files import json_objects
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 
 MIN_ROWS = 4
 """Of the rows to learn from, and of those to measure on: fewer show nothing."""
@@ -128,7 +128,8 @@ def split_rows(rows: Rows, kind: RowKind, *, train: Rows | None = None, seed: in
     for part, what in ((learned, "to learn from"), (measured, "to measure on")):
         if len(part) < MIN_ROWS:
             raise EvaluationError(
-                f"There are {len(part)} rows {what} ({len(learned)} and {len(measured)} after the split); expected "
+                f"Found {counted(len(part), 'row')} {what} ({len(learned)} and {len(measured)} after the "
+                "split); expected "
                 f"{MIN_ROWS} or more. Give more rows."
             )
 

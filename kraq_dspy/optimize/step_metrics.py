@@ -5,7 +5,7 @@ from typing import Any
 
 import networkx
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.metrics import generation
 from kraq_dspy.eval.metrics.answers import answer_words, content_words, normalise_answer, token_f1
 from kraq_dspy.eval.metrics.for_dspy import Metric
@@ -83,7 +83,9 @@ def _extraction_metric(function: Callable[[Sequence[Triple], Sequence[Triple]], 
     def explain(example: Any, prediction: Any, score: float) -> str:
         links = set(map(_ends, _triples(prediction)))
         missing = [" | ".join(triple) for triple in example.triples if _ends(triple) not in links]
-        return f"Of {len(example.triples)} triples these are missing: {'; '.join(missing[:SHOWN]) or 'none'}."
+        return (
+            f"Of {counted(len(example.triples), 'triple')} these are missing: {'; '.join(missing[:SHOWN]) or 'none'}."
+        )
 
     return Metric(function.__name__, score, explain, threshold=0.5)
 

@@ -19,8 +19,9 @@ import dspy
 
 from kraq_dspy._internal.options import type_adapter
 from kraq_dspy._internal.step import without_advice
+from kraq_dspy.asset.store.own_files import require_descriptors
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.errors import KraqError, ModelError
+from kraq_dspy.errors import KraqError, ModelError, lacks_files
 from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.envelope import cut_off, flaws_heard, with_flaws
 from kraq_dspy.models.lms.kraq_lm import KraqLM
@@ -145,6 +146,8 @@ class ProgramRunner:
                 except KraqError:
                     raise
                 except Exception as error:  # noqa: BLE001 (what breaks an item costs it alone; the reason is kept)
+                    if (of_files := lacks_files(error)) is not None:
+                        require_descriptors(of_files)  # the machine's fault, not that of the item or its model
                     reason = reason_of(error)
                     keeper.fail(item.id, reason)
                     failures.add(item.name or item.id, reason, item.document)

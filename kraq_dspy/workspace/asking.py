@@ -1,16 +1,17 @@
 """Asks programs about an index: at once or in an event loop, whole or as the answer comes."""
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import dspy
 from dspy.streaming import StatusMessage, StreamResponse
 
-from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.both_ways import call, each, is_blocking, parts_of
 from kraq_dspy._internal.clock import answer_listeners
 from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy.asset.corpus.normalise import normalised
@@ -102,18 +103,9 @@ class Answering(ProgramMaker):
         and `source` says which of the two it is ("social", "asks back"). With `anyway`, the program
         sees these too.
         """
-        with self._asking(question, program) as (question, program, flaws):
-            reply = None if anyway else without_search(question)
-            if reply is not None:
-                return reply
-
-            complete = self._standalone(question, history)
-            if not anyway and (asks_back := asked_for_name(complete)) is not None:
-                return asks_back
-            if refuse and (refused := self._refused(complete)) is not None:
-                return refused
-            prediction = with_flaws(program(question=complete.question, **inputs), flaws)
-        return self._followed(prediction, complete, next_questions)
+        turn = _Turn(history, next_questions, refuse, anyway, inputs)
+        prediction: dspy.Prediction = _last(each(self._answered(question, program, turn)))
+        return prediction
 
     async def aask(
         self,
@@ -128,20 +120,10 @@ class Answering(ProgramMaker):
     ) -> dspy.Prediction:
         """Do the same as `ask` in an event loop. If you cancel it, it cancels the model's calls
         in flight."""
-        with self._asking(question, program) as (question, program, flaws):
-            reply = None if anyway else without_search(question)
-            if reply is not None:
-                return reply
-
-            complete = await call(self._standalone, question, history)
-            if not anyway and (asks_back := asked_for_name(complete)) is not None:
-                return asks_back
-            if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
-                return refused
-
-            answered = await call(program, question=complete.question, **inputs)
-            prediction: dspy.Prediction = with_flaws(answered, flaws)
-        return await asyncio.to_thread(self._followed, prediction, complete, next_questions)
+        turn = _Turn(history, next_questions, refuse, anyway, inputs)
+        async with aclosing(self._answered(question, program, turn)) as values:
+            prediction: dspy.Prediction = _last([value async for value in values])
+        return prediction
 
     def stream(
         self,
@@ -159,27 +141,8 @@ class Answering(ProgramMaker):
 
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
-        with self._asking(question, program) as (question, program, flaws):
-            reply = None if anyway else without_search(question)
-            if reply is not None:
-                yield reply
-                return
-
-            if history:
-                yield StatusMessage("completing the question")
-            complete = self._standalone(question, history)
-            if not anyway and (asks_back := asked_for_name(complete)) is not None:
-                yield asks_back
-                return
-            if refuse and (refused := self._refused(complete)) is not None:
-                yield refused
-                return
-            streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
-            for value in streamed(question=complete.question, **inputs):
-                if isinstance(value, dspy.Prediction):
-                    yield self._followed(with_flaws(value, flaws), complete, next_questions)
-                elif isinstance(value, PARTS):
-                    yield value
+        turn = _Turn(history, next_questions, refuse, anyway, inputs, is_streamed=True)
+        yield from each(self._answered(question, program, turn))
 
     async def astream(
         self,
@@ -195,30 +158,37 @@ class Answering(ProgramMaker):
         """Do as `stream` does, in an event loop, for one task to listen to. To close it
         (`contextlib.aclosing`) or to cancel the task ends the program, and cancels the model's
         calls in flight."""
+        turn = _Turn(history, next_questions, refuse, anyway, inputs, is_streamed=True)
+        async with aclosing(self._answered(question, program, turn)) as values:
+            async for value in values:
+                yield value
+
+    async def _answered(self, question: str, program: dspy.Module | str, turn: "_Turn") -> AsyncGenerator[Any, None]:
+        """Yield what comes of a streamed answer, and at last the prediction: the one body of all four ways to ask."""
         with self._asking(question, program) as (question, program, flaws):
-            reply = None if anyway else without_search(question)
+            reply = None if turn.anyway else without_search(question)
             if reply is not None:
                 yield reply
                 return
 
-            if history:
+            if turn.history and turn.is_streamed:
                 yield StatusMessage("completing the question")
-            complete = await call(self._standalone, question, history)
-            if not anyway and (asks_back := asked_for_name(complete)) is not None:
+            complete = await call(self._standalone, question, turn.history)
+            if not turn.anyway and (asks_back := asked_for_name(complete)) is not None:
                 yield asks_back
                 return
-            if refuse and (refused := await asyncio.to_thread(self._refused, complete)) is not None:
-                yield refused
+
+            judged = await call(self.answerability, complete.question) if turn.refuse else None
+            if judged is not None and judged.is_answerable is False:
+                yield await call(self._refused, complete, judged)
                 return
 
-            is_async = hasattr(program, "aforward")
-            streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=is_async)
-            async with aclosing(streamed(question=complete.question, **inputs)) as values:
+            async with aclosing(_run(program, {"question": complete.question, **turn.inputs}, turn)) as values:
                 async for value in values:
                     if isinstance(value, dspy.Prediction):
                         prediction = with_flaws(value, flaws)
-                        yield await asyncio.to_thread(self._followed, prediction, complete, next_questions)
-                    elif isinstance(value, PARTS):
+                        yield await call(self._followed, prediction, complete, judged, turn.next_questions)
+                    else:
                         yield value
 
     def prepared(self, question: str) -> dspy.Prediction | None:
@@ -241,7 +211,7 @@ class Answering(ProgramMaker):
             chunks = []
         hits = [Hit(chunk, 1.0, question, "prepared") for chunk in chunks]
         prediction = RagPrediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
-        prediction = self._followed(prediction, dspy.Prediction(question=question, asked=question), NEXT)
+        prediction = self._followed(prediction, dspy.Prediction(question=question, asked=question), None, NEXT)
         prediction.answerable = True  # somebody approved the answer
         return prediction
 
@@ -280,12 +250,8 @@ class Answering(ProgramMaker):
     def _judge(self) -> AnswerabilityJudge:
         return AnswerabilityJudge(self.index, self.embedder, self.models.settings.refusals.floor)
 
-    def _refused(self, complete: dspy.Prediction) -> dspy.Prediction | None:
-        """The refusal of a question that the documents do not answer, with what they do; None for any other."""
-        judged = self.answerability(complete.question)
-        if judged.is_answerable is not False:
-            return None
-
+    def _refused(self, complete: dspy.Prediction, judged: Answerability) -> dspy.Prediction:
+        """The refusal of a question that the documents do not answer, with what they do."""
         prediction = _with_answerability(refusal(self.index, complete.question, judged), judged)
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
@@ -319,9 +285,11 @@ class Answering(ProgramMaker):
         fill_in(step, self.models, "rewriter")
         return step
 
-    def _followed(self, prediction: dspy.Prediction, complete: dspy.Prediction, count: int) -> dspy.Prediction:
+    def _followed(
+        self, prediction: dspy.Prediction, complete: dspy.Prediction, judged: Answerability | None, count: int
+    ) -> dspy.Prediction:
         """The prediction with its `standalone_question`, if it is another than was asked, whether it is `answerable`,
-        and its `next_questions`.
+        and its `next_questions`. `judged` is what the question was found to be before it was answered, if it was.
 
         There are no next questions if the index cannot tell them, since it has answered. Raises ScopeError for a hit
         that may not be read, wherever the program has it from.
@@ -330,7 +298,7 @@ class Answering(ProgramMaker):
         prediction = RagPrediction.of(prediction)
         if complete.question != complete.asked:
             prediction.standalone_question = complete.question
-        prediction = _with_answerability(prediction, self.answerability(complete.question))
+        prediction = _with_answerability(prediction, judged or self.answerability(complete.question))
         if count:
             hits = prediction.get("hits") or ()
             try:
@@ -379,3 +347,39 @@ class Answering(ProgramMaker):
 def _with_answerability(prediction: dspy.Prediction, judged: Answerability) -> dspy.Prediction:
     prediction.answerable, prediction.answerable_score = judged.is_answerable, judged.score
     return prediction
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """How a question is asked: the arguments of `ask` that are not the question and the program."""
+
+    history: HistoryLike
+    next_questions: int
+    refuse: bool
+    anyway: bool
+    inputs: Mapping[str, Any]
+    is_streamed: bool = False
+
+
+async def _run(program: dspy.Module, inputs: Mapping[str, Any], turn: _Turn) -> AsyncGenerator[Any, None]:
+    """Yield the program's prediction, and if it is streamed what comes before it."""
+    if not turn.is_streamed:
+        yield await call(program, **inputs)
+        return
+
+    blocks = await is_blocking()
+    streamed = dspy.streamify(
+        program,
+        stream_listeners=answer_listeners(program),
+        is_async_program=not blocks and hasattr(program, "aforward"),
+        async_streaming=not blocks,
+    )
+    async with aclosing(parts_of(streamed(**inputs))) as values:
+        async for value in values:
+            if isinstance(value, (dspy.Prediction, *PARTS)):
+                yield value
+
+
+def _last(values: Iterable[Any]) -> Any:
+    """The last of some values: after all that may come before it, a prediction."""
+    return deque(values, maxlen=1)[0]

@@ -139,6 +139,13 @@ def test_wrong_thresholds_and_metrics_are_refused_in_words() -> None:
         under_checks(run, {"mrr": 0.5})
 
 
+def test_a_metric_without_a_value_says_what_no_question_has() -> None:
+    rows = [{"id": "q", "question": "Question 1", "answers": [], "supporting_ids": [], "answerable": False}]
+    run = evaluate({"find": finding(54)}, rows, ["recall@5"]).summary
+    with pytest.raises(EvaluationError, match="no question of the run names a document or a passage as evidence"):
+        under_checks(run, {"recall@5": 0.9})
+
+
 @pytest.mark.parametrize("word", ["recall@5=2", "recall@5=90", "exact_match=-0.1", "groundedness=1.01", "recall@5=nan"])
 def test_thresholds_that_no_mean_could_reach_or_miss_are_refused(word: str) -> None:
     with pytest.raises(ConfigError, match=r"least mean of .* is .*(lies between 0 and 1|expected a number)"):

@@ -1,11 +1,12 @@
 """Tests that outcomes are kept one by one, and when a run gives up."""
 
 import asyncio
+import errno
 
 import dspy
 import pytest
 
-from kraq_dspy.errors import BudgetExceededError, ModelError
+from kraq_dspy.errors import BudgetExceededError, IndexStateError, ModelError
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.steps.direct import Done, Item
@@ -30,7 +31,7 @@ class Shelf:
 
 
 class Shouting(dspy.Module):
-    """A word in capitals; "bad" ones fail, "spent" ends the run."""
+    """A word in capitals; "bad" ones fail, "spent" and "unopened" end the run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,6 +41,8 @@ class Shouting(dspy.Module):
         self.asked.append(word)
         if word.startswith("bad"):
             raise ValueError("no")
+        if word == "unopened":
+            raise ValueError("no answer") from OSError(errno.EMFILE, "Too many open files", "x.py")
         if word == "spent":
             raise BudgetExceededError("spent")
         return dspy.Prediction(loud=word.upper())
@@ -77,6 +80,13 @@ def test_what_must_end_the_run_does_and_what_was_kept_stays() -> None:
     shelf = Shelf()
     with pytest.raises(BudgetExceededError):
         mapped(shelf, items("a", "spent", "b"))
+    assert (list(shelf.outcomes), shelf.failed) == (["a"], {})
+
+
+def test_a_process_that_may_open_no_more_files_ends_the_run_and_no_model_is_blamed() -> None:
+    shelf = Shelf()
+    with pytest.raises(IndexStateError, match=r"No more files can be opened.*ulimit -n"):
+        mapped(shelf, items("a", "unopened", "b"))
     assert (list(shelf.outcomes), shelf.failed) == (["a"], {})
 
 

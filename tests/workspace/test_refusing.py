@@ -210,3 +210,18 @@ def _owner_score(path: Path, question: str) -> float:
         score = space.owned().answerability(question).score
     assert score is not None
     return score
+
+
+def test_a_question_is_scored_once_whether_it_is_answered_or_refused(
+    space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: list[str] = []
+    judge = space.answerability
+    monkeypatch.setattr(space, "answerability", lambda question: scored.append(question) or judge(question))
+
+    space.ask(ANSWERED[0], refuse=True)
+    space.ask(FOREIGN[0], refuse=True)
+    space.ask(ANSWERED[1])
+    list(space.stream(ANSWERED[2], refuse=True))
+
+    assert scored == [ANSWERED[0], FOREIGN[0], ANSWERED[1], ANSWERED[2]]

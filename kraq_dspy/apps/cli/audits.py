@@ -13,7 +13,7 @@ import typer
 from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Reads, Scoped, Seed, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ class Diversity(Reads):
         measures = [measure for measure in MEASURES if measure in report.retrievers[0].means]
         headings = [measure.replace("_", " ") for measure in measures]
         rows = [_diversity_row(each, measures) for each in report.retrievers]
-        title = f"{report.n_questions:,} questions, {report.k} passages each, communities of level {report.level}"
+        title = (
+            f"{counted(report.n_questions, 'question')}, {report.k} passages each, communities of level {report.level}"
+        )
         output.print(grid(title, ["retriever", *headings], rows, right=headings))
         say("In brackets 95 % intervals; below each the paired difference to the first. Less cosine is more diverse.")
 
@@ -116,10 +118,10 @@ class Bias(Scoped):
 
         numbers = ("passages", "questions", "by chance", "ratio")
         rows = [_theme_row(theme) for theme in audit.themes[: self.top]]
-        title = f"{audit.n_questions:,} questions, {audit.n_passages:,} passages"
+        title = f"{counted(audit.n_questions, 'question')}, {counted(audit.n_passages, 'passage')}"
         output.print(grid(title, ["theme", *numbers, ""], rows, right=numbers))
         if len(audit.themes) > self.top:
-            say(f"and {len(audit.themes) - self.top:,} more themes: --top {len(audit.themes)}", style="dim")
+            say(f"and {counted(len(audit.themes) - self.top, 'more theme')}: --top {len(audit.themes)}", style="dim")
         say(f"Distance {audit.distance:.3f}; {audit.chance:.3f} by chance alone, p = {audit.p_value:.4f}.")
         if audit.left_out:
             say(f"Left out, being broader than level {self.level}: {audit.left_out:,} of the questions.")
@@ -170,7 +172,7 @@ class Stores(Calls, Columns):
             before, after = getattr(report.whole, store), getattr(report.summarised, store)
             rows.append((store, f"{before:.2f}", f"{after:.2f}", f"{report.saved[store]:.0%}"))
         numbers = ("whole, s", "summarised, s", "saved")
-        title = f"Stores of {report.documents:,} documents: {report.whole.tokens:,} tokens, summarised "
+        title = f"Stores of {counted(report.documents, 'document')}: {report.whole.tokens:,} tokens, summarised "
         output.print(grid(f"{title}{report.summarised.tokens:,}", ["store", *numbers], rows, right=numbers))
         least, first, median, third, most = (f"{value:.0%}" for value in report.reductions)
         say(f"Summarising took {report.summarising:.2f} s. Documents became smaller by {report.mean_reduction:.0%} on")
@@ -214,7 +216,7 @@ class RatersSheet(Reads):
                     progress=bars,
                 )
             if not self.stand_in:
-                say(f"{self.sheet}: {len(rows)} tries to judge. Fill the column good with yes or no, then:")
+                say(f"{self.sheet}: {counted(len(rows), 'try')} to judge. Fill the column good with yes or no, then:")
                 say(command("eval", "qa-rag-1", self.sheet))
                 return
 
@@ -224,7 +226,7 @@ class RatersSheet(Reads):
             print_json({**asdict(report), "is_stand_in": report.is_stand_in})
             return
         table = [("hits@1", _interval(report.at_once)), ("hits@<5", _interval(report.within_tries))]
-        title = f"{report.n_passages} passages, rated by {', '.join(report.rated_by)}"
+        title = f"{counted(report.n_passages, 'passage')}, rated by {', '.join(report.rated_by)}"
         output.print(grid(title, ["metric", "share of passages"], table))
         if report.is_stand_in:
             note("a model rated in people's place: this stands in for their judgement, and is not it.")

@@ -9,15 +9,20 @@ from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import errors, say, show_error
 
+HELP = (
+    "A question is answered from the index. A number asks the suggested question with that number. /new begins another "
+    "conversation; /help shows this; an empty line ends."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chat(TakesStates, ChosenProgram, Reads, Refuses):
     """Ask one question after another, without waiting for models to load again.
 
-    A question may refer to earlier ones ("Where was he born?"); "/new" begins another conversation.
-    Type the number of a suggested question to ask it, press the arrow keys for earlier questions,
-    and end with an empty line. If the documents do not answer a question, kraq refuses and offers
-    the nearest ones that they do answer.
+    A question may refer to earlier ones ("Where was he born?"); "/new" begins another conversation,
+    and "/help" says what can be typed. Type the number of a suggested question to ask it, press the
+    arrow keys for earlier questions, and end with an empty line. If the documents do not answer a
+    question, kraq refuses and offers the nearest ones that they do answer.
     """
 
     index_dir: IndexDir
@@ -41,14 +46,20 @@ class Chat(TakesStates, ChosenProgram, Reads, Refuses):
             turns: list[Turn] = []
             say(
                 f"{self.index_dir}, {choice.spec.name}. A number asks a suggested question; /new begins another "
-                "conversation; an empty line ends.",
+                "conversation; /help tells more; an empty line ends.",
                 style="dim",
             )
             show_suggested(suggested, "to begin with:")
             while line := _line():
+                if line == "/help":
+                    say(HELP, style="dim")
+                    continue
                 if line == "/new":
                     turns.clear()
                     say("A new conversation.", style="dim")
+                    continue
+                if line.startswith("/") and line[1:].isalpha():
+                    say(f"There is no command {line!r}. {HELP}", style="dim")
                     continue
                 question, history = normalised(line), tuple(turns)
                 is_suggested = line.isdecimal() and 0 < int(line) <= len(suggested)

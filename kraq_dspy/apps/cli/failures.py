@@ -3,7 +3,7 @@
 import errno
 import logging
 
-from kraq_dspy.errors import TOO_LITTLE_MEMORY, KraqError, ModelError, lacks_memory
+from kraq_dspy.errors import TOO_LITTLE_MEMORY, KraqError, ModelError, lacks_files, lacks_memory
 
 logger = logging.getLogger(__name__)
 
@@ -14,6 +14,8 @@ def in_words(error: Exception) -> KraqError | None:
         return _of_memory(error)
     if isinstance(error, KraqError):
         return error
+    if (of_files := lacks_files(error)) is not None:
+        return _of_open_files(of_files)
     if isinstance(error, OSError):
         return _of_a_file(error)
     from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
@@ -30,6 +32,16 @@ def _of_a_file(error: OSError) -> KraqError | None:
         where = f" at {str(error.filename)!r}" if error.filename else ""
         return KraqError(f"The disk is full{where}. Free some space, or write elsewhere, and run it again.")
     return KraqError(f"{str(error.filename)!r} cannot be read or written: {error.strerror}.")
+
+
+def _of_open_files(error: OSError) -> KraqError | None:
+    from kraq_dspy.asset.store.own_files import require_descriptors
+
+    try:
+        require_descriptors(error)
+    except KraqError as in_full:
+        return in_full
+    return None
 
 
 def _of_memory(error: Exception) -> KraqError:

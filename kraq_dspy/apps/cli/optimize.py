@@ -25,6 +25,7 @@ from kraq_dspy.apps.cli.options import (
 )
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
+from kraq_dspy.errors import counted
 from kraq_dspy.optimize.sizes import DOMAIN_PASSAGES, Sizes
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _show_learned(learned: "Learned") -> None:
     for line in learned.diff:
         say((line, "red" if line.startswith("-") else "green"))
     if learned.demos:
-        say(f"{len(learned.demos)} demonstrations:")
+        say(f"{counted(len(learned.demos), 'demonstration')}:")
     for demo in learned.demos[:_SHOWN]:
         say("  ", short("; ".join(f"{name}: {value}" for name, value in demo.items()), 160))
     if len(learned.demos) > _SHOWN:

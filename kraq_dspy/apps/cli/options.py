@@ -296,6 +296,19 @@ class Reads(Scoped, Owns):
 class Calls(Models):
     concurrency: Annotated[int | None, ModelOption(min=1, help="Model calls in flight at once.")] = None
 
+    def settings_of(self, index_dir: Path) -> "Settings":
+        self._require_valid_file()
+        return super().settings_of(index_dir)
+
+    def _require_valid_file(self) -> None:
+        """Raises ConfigError for a kraq.toml here that `kraq index` would reject, though an index has its own
+        settings: who runs a change there means it to count."""
+        from kraq_dspy.settings import read_settings
+
+        here = Path("kraq.toml")
+        if self.config is None and here.is_file():
+            read_settings(here)
+
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
         if self.concurrency is None:

@@ -10,7 +10,7 @@ from rich import filesize
 from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, TakesStates
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, print_json, say, short, show_counts
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, counted
 
 if TYPE_CHECKING:
     from kraq_dspy.indexing.prepare.instructed import Price
@@ -125,10 +125,11 @@ def price_in_words(price: "Price") -> str:
     """Return what will be read, about how long that takes on this machine, and how much room it
     needs."""
     if not price.readings:
-        return f"Nothing is left to read: all passages of {price.questions:,} questions are stored."
+        return f"Nothing is left to read: all passages of {counted(price.questions, 'question')} are stored."
     minutes = f"{price.seconds / 60:.0f} minutes" if price.seconds > 100 else f"{max(1, round(price.seconds))} seconds"
     return (
-        f"{price.readings:,} readings of a question with a passage, for {price.questions:,} questions: about {minutes} "
+        f"{counted(price.readings, 'reading')} of a question with a passage, for "
+        f"{counted(price.questions, 'question')}: about {minutes} "
         f"here, and {filesize.decimal(price.n_bytes)}. --top-n changes it; what is stored is kept if you stop."
     )
 

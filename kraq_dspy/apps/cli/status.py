@@ -91,7 +91,8 @@ class Status(Scoped):
         if left_out.get("lines"):
             lines, documents = left_out["lines"], left_out["documents"]
             rows["left out"] = (
-                f"{lines:,} lines of menus, links and notices, and parts hidden or not read, of {documents:,} documents"
+                f"{counted(lines, 'line')} of menus, links and notices, and parts hidden or not read, "
+                f"of {counted(documents, 'document')}"
             )
         if contents.asked_by:
             rows["asked by"] = asked_in_words(contents.asked_by).partition(": ")[2]

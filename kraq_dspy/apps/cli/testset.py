@@ -238,7 +238,7 @@ def _show_coverage(coverage: "Coverage", examples: Sequence["Example"], *, about
         _REFUSED: "unknown: kraq upgrade measures it"
         if refused is None
         else f"{len(refused):,}; kraq ask refuses them",
-        _FAR: f"{len(coverage.far):,} others (no cosine of {about:g} or more; --about sets it)",
+        _FAR: f"{counted(len(coverage.far), 'other')} (no cosine of {about:g} or more; --about sets it)",
         "communities": f"{len(coverage.communities):,}, of which {len(untouched):,} are never touched",
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
     }
@@ -295,7 +295,7 @@ def show_testset(made: "Testset", file: Path, *, asked_for: int) -> None:
     about = made.about()
     rows = {
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",
-        "about": f"{about['documents']:,} documents, {about['communities']:,} communities",
+        "about": f"{counted(about['documents'], 'document')}, {counted(about['communities'], 'community')}",
         "words shared": f"{about['median_overlap']:.2f} of a question's, median; people's: about 0.8",
         "found by all retrievers": f"{about['solved_by_all']:.0%}; by none: {about['solved_by_none']:.0%}",
     }

@@ -14,7 +14,7 @@ from kraq_dspy.asset.corpus.formats.labels_elsewhere import declared_elsewhere, 
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.asset.scope import labelled
-from kraq_dspy.errors import CorpusError, MissingExtraError
+from kraq_dspy.errors import CorpusError, MissingExtraError, counted
 from kraq_dspy.records import Document, Failure, content_id
 
 MAX_BYTES, MAX_UNPACKED = 50_000_000, 200
@@ -163,7 +163,9 @@ def _load_file(
             yield Failure("load", item_id, outcome.reason)
 
     if n_failures > FAILURES_NAMED:
-        yield Failure("load", file.source, f"{n_failures - FAILURES_NAMED:,} more rows failed, the last: {last}")
+        yield Failure(
+            "load", file.source, f"{counted(n_failures - FAILURES_NAMED, 'more row')} failed, the last: {last}"
+        )
 
 
 def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) -> Iterator[Row | BadRow]:

@@ -12,7 +12,7 @@ import dspy
 
 from kraq_dspy._internal.files import json_objects
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.records import Document, content_id
 
 
@@ -126,7 +126,7 @@ def sample_to_tokens(
 
     if not chosen:
         raise EvaluationError(
-            f"{dataset.name}: none of the {len(dataset.examples)} questions has evidence to sample by."
+            f"{dataset.name}: none of the {counted(len(dataset.examples), 'question')} has evidence to sample by."
         )
     documents: tuple[Document, ...] = tuple(document for document in dataset.documents if document.id in sampled)
     triples = tuple(passage for passage in dataset.triples if passage.document_id in sampled)
@@ -200,7 +200,7 @@ def _triples(row: dict[str, Any], where: str) -> PassageTriples:
     _require(row, ("passage_id", "triples"), where)
     for triple in row["triples"]:
         if len(triple) != 3:
-            raise EvaluationError(f"{where}: the triple {triple!r} has {len(triple)} parts; expected 3.")
+            raise EvaluationError(f"{where}: the triple {triple!r} has {counted(len(triple), 'part')}; expected 3.")
     return PassageTriples(
         document_id=str(row["passage_id"]),
         entities=tuple(row.get("entities") or ()),

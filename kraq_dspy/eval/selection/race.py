@@ -12,7 +12,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.concurrency import as_done
-from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexStateError, MissingExtraError, ModelError
+from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexStateError, MissingExtraError, ModelError, counted
 from kraq_dspy.eval.asked import excerpts, measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import TOTAL
@@ -188,7 +188,7 @@ class Race:
             ranked = sorted(still_running, key=lambda candidate: (-self.mean(candidate), self.cost(candidate).order))
             running = ranked if count == len(self.examples) else better_half(ranked)
             for candidate in ranked[len(running) :]:
-                self.dropped[candidate.name] = f"in the worse half after {count} questions"
+                self.dropped[candidate.name] = f"in the worse half after {counted(count, 'question')}"
         return running
 
     def scores(self, candidate: Candidate) -> dict[str, float]:
@@ -219,7 +219,7 @@ class Race:
 
     def _ask_all(self, candidates: Sequence[Candidate], count: int) -> list[Candidate]:
         """Those that could be asked the first `count` questions in time, and hand on no more than they may."""
-        stage = f"ask {count} questions"
+        stage = f"ask {counted(count, 'question')}"
         self.deadline.start(stage, len(candidates) * count)
         in_time = []
         for candidate in candidates:

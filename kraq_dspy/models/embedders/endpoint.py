@@ -15,7 +15,7 @@ from dspy.lm15 import CollectionLimitError
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.asset.consent import require_no_secret
-from kraq_dspy.errors import ModelError, UnembeddableError
+from kraq_dspy.errors import ModelError, UnembeddableError, counted
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.lms.bounded import JSONClient, ReplyLimits
 from kraq_dspy.models.lms.retry import CONTEXT_OVERFLOW, Backoff
@@ -102,7 +102,8 @@ class EndpointEmbedder(TextEncoder):
 
         first, reason = next(iter(reasons.items()))
         raise UnembeddableError(
-            f"{self._url} did not embed {len(reasons)} of {len(rows)} texts, first {_shown(full[first])}: {reason}",
+            f"{self._url} did not embed {len(reasons)} of {counted(len(rows), 'text')}, first "
+            f"{_shown(full[first])}: {reason}",
             vectors,
             reasons,
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
@@ -79,7 +79,7 @@ def measure_diversity(
     Raises EvaluationError without two questions.
     """
     if len(examples) < 2:
-        raise EvaluationError(f"There are {len(examples)} questions; intervals take two or more.")
+        raise EvaluationError(f"Found {counted(len(examples), 'question')}; intervals take two or more.")
 
     progress = progress or SilentProgress()
     communities = communities_of_chunks(space, level)

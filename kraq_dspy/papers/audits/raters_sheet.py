@@ -15,7 +15,7 @@ from pathlib import Path
 from kraq_dspy._internal.files import replaced
 from kraq_dspy._internal.spreadsheets import cell_of, text_of
 from kraq_dspy._internal.step import Step
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.defaults import RATED_PASSAGES
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 from kraq_dspy.models.lms.roles import LanguageModels, fill_in
@@ -169,7 +169,8 @@ def score_sheet(rows: Sequence[SheetRow], *, seed: int = 0) -> HitsReport:
             within.append(float(outcome[1]))
     if len(at_once) < 2:
         raise EvaluationError(
-            f"{len(at_once)} passages of {len(by_passage)} are judged; an interval takes two. Fill the column `good` "
+            f"{len(at_once)} of {counted(len(by_passage), 'passage')} are judged; an interval takes two. Fill "
+            "the column `good` "
             "with yes or no, the first try of each passage first."
         )
     raters = dict.fromkeys(row.rated_by or "not named" for row in rows if row.good)

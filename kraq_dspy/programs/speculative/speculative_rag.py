@@ -12,7 +12,7 @@ from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
-from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.errors import ConfigError, ModelError, counted
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Space, Vectors
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import SCORERS, KraqScore, Score, Scorer, best
@@ -195,7 +195,7 @@ class SpeculativeRAG(SavableModule):
         outcomes = await at_once(draft, list(enumerate(evidence.subsets)), limit=self.in_flight)
 
         drafts = [outcome for outcome in outcomes if isinstance(outcome, Draft)]
-        await announce(f"choosing among {len(drafts)} drafts")
+        await announce(f"choosing among {counted(len(drafts), 'draft')}")
         scores = await call(self.scorer, question=question, drafts=drafts) if drafts else []
         return self._choose(evidence, outcomes, drafts, scores, started)
 
@@ -244,7 +244,7 @@ class SpeculativeRAG(SavableModule):
         scored = [(draft, score) for draft, score in zip(drafts, judged, strict=True) if isinstance(score, Score)]
         if not scored:
             reasons = "; ".join(f"draft {failure.number}: {failure.reason}" for failure in failures)
-            raise ModelError(f"None of {len(outcomes)} drafts could be used. {reasons}")
+            raise ModelError(f"None of {counted(len(outcomes), 'draft')} could be used. {reasons}")
 
         chosen, _ = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
         end = perf_counter()

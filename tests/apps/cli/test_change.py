@@ -103,3 +103,22 @@ def test_a_change_says_what_failed_in_it_and_counts_what_had_failed_before(kraq:
 
     report = as_json(kraq("add", path, more / "byron.txt", "--json"))
     assert report["former_failures"] == len(report["failures"]) == 2
+
+
+def test_a_kraq_toml_that_index_rejects_is_rejected_by_what_changes_an_index(
+    kraq: WarmShell, corpus: Path, tmp_path: Path
+) -> None:
+    done = kraq("index", corpus, "--out", tmp_path / "i.kraq", cwd=tmp_path)
+    assert done.returncode == 0
+    (tmp_path / "kraq.toml").write_text("[chunking]\nmax_tokns = 100\n")
+    index = tmp_path / "i.kraq"
+    refused = "[chunking] is no section"
+    assert refused in kraq("index", corpus, "--out", tmp_path / "other.kraq", cwd=tmp_path).stderr
+    changes: list[list[str | Path]] = [
+        ["update", index, corpus],
+        ["add", index, corpus],
+        ["remove", index, "ada.txt"],
+        ["resume", index],
+    ]
+    for words in changes:
+        assert refused in kraq(*words, cwd=tmp_path).stderr, words

@@ -31,6 +31,12 @@ def test_questions_are_answered_one_after_another_until_an_empty_line(index: Pat
     assert "never read" not in done.stdout
 
 
+def test_help_and_a_command_that_is_none_say_what_can_be_typed(index: Path) -> None:
+    said = " ".join(chat(index, "/help", "/quit", "/etc/hosts?").stdout.split())
+    assert said.count("A number asks the suggested question with that number.") == 2
+    assert "There is no command '/quit'." in said
+
+
 def test_an_option_of_another_program_is_said_with_those_that_there_are(index: Path) -> None:
     done = CliRunner().invoke(app, ["ask", str(index), "Who?", "-p", "traditional", "-P", "n=3"])
     assert done.exit_code != 0

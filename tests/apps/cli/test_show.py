@@ -77,6 +77,8 @@ def behind(cause: Exception, error: Exception) -> Exception:
         (OSError(errno.ENOSPC, "No space left on device"), "The disk is full."),
         (OSError(errno.ENOSPC, "No space left on device", "x.parquet"), "The disk is full at 'x.parquet'."),
         (PermissionError(errno.EACCES, "Permission denied", "x"), "'x' cannot be read or written: Permission denied."),
+        (OSError(errno.EMFILE, "Too many open files", "x.py"), "Let the process open more (ulimit -n 1024)"),
+        (behind(OSError(errno.EMFILE, "Too many open files"), ValueError("no answer")), "No more files can be opened"),
         (MemoryError(), "The memory that this process may use is too small"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "The memory that this process may use is too small"),
         (RuntimeError("can't start new thread"), "The memory that this process may use is too small"),

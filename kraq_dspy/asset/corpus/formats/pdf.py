@@ -13,7 +13,7 @@ from kraq_dspy.asset.corpus.formats.pdf_forms import typed_in
 from kraq_dspy.asset.corpus.formats.pdf_layout import page_text
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
-from kraq_dspy.errors import needs
+from kraq_dspy.errors import counted, needs
 from kraq_dspy.records import Heading
 
 _PDFIUM = threading.Lock()
@@ -72,7 +72,9 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         pages.close()
 
     if not any(texts):
-        yield BadRow(f"None of the PDF's {len(texts)} pages has text; it may be scanned. Run it through OCR first.")
+        yield BadRow(
+            f"None of the PDF's {counted(len(texts), 'page')} has text; it may be scanned. Run it through OCR first."
+        )
         return
 
     yield from _empty_pages(texts, pages.damaged)
@@ -133,7 +135,8 @@ def _empty_pages(texts: Sequence[str], damaged: Sequence[int]) -> Iterator[BadRo
     if empty:
         shown = ", ".join(map(str, empty[:20])) + (", ..." if len(empty) > 20 else "")
         yield BadRow(
-            f"{len(empty)} of {len(texts)} pages have no text, which may be scanned: {shown}. The others are used; "
+            f"{len(empty)} of {counted(len(texts), 'page')} have no text, which may be scanned: {shown}. The "
+            "others are used; "
             "run the PDF through OCR for these.",
             f"page {empty[0]}",
         )

@@ -12,7 +12,7 @@ from typing import Any
 from kraq_dspy.asset.corpus.formats.decode import Line, UnreadableTextError, decode, read_lines, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.label_names import is_label_name
-from kraq_dspy.errors import needs
+from kraq_dspy.errors import counted, needs
 
 DELIMITERS = (",", "\t", ";", "|")
 _SAID = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
@@ -77,7 +77,9 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
             yield BadRow(f"{where}: {problem}", key)
         elif len(cells) > len(columns):
             yield BadRow(
-                f"{where} has {len(cells)} cells for {len(columns)} columns. Quote cells that hold marks.", key
+                f"{where} has {counted(len(cells), 'cell')} for {counted(len(columns), 'column')}. Quote cells "
+                "that hold marks.",
+                key,
             )
         else:
             values = dict(zip(columns, [*cells, *[""] * (len(columns) - len(cells))], strict=True))

@@ -30,7 +30,7 @@ from dspy.lm15 import (
 )
 
 from kraq_dspy._internal.concurrency import SharedByCopies, called_once
-from kraq_dspy.errors import ModelError, import_extra
+from kraq_dspy.errors import ModelError, counted, import_extra
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.engines import generation
 from kraq_dspy.models.lms.engines.generation import Batches, GenerationJob, LogprobRecorder
@@ -109,7 +109,7 @@ class TransformersEngine(SharedByCopies):
         """Tell how likely each token but the first is behind those before it; nothing is generated.
         `model` may name an adapter. Raises ModelError for more tokens than the model takes."""
         if len(tokens) > self.context:
-            raise ModelError(f"The text has {len(tokens)} tokens; {self.name!r} takes {self.context}.")
+            raise ModelError(f"The text has {counted(len(tokens), 'token')}; {self.name!r} takes {self.context}.")
         adapter = self._adapter(model)
         options = {"adapter_names": [adapter]} if self._peft_names else {}
 
@@ -129,7 +129,9 @@ class TransformersEngine(SharedByCopies):
         ids = self._prompt(request)
         left = self.context - len(ids)
         if left < 1:
-            raise ContextLengthError(f"The prompt has {len(ids)} tokens; {self.name!r} takes {self.context}.")
+            raise ContextLengthError(
+                f"The prompt has {counted(len(ids), 'token')}; {self.name!r} takes {self.context}."
+            )
         if request.tools:
             raise InvalidRequestError(f"{self.name!r} runs in this process, without tools.")
 
