@@ -1,5 +1,6 @@
 """Finds passages by one sentence, and hands that over with those around it (sentence window)."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from kraq_dspy._internal.options import require_options
@@ -13,9 +14,19 @@ from kraq_dspy.spec import RetrieverSpec, option
 _SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks
 
 
-def sentence_id(chunk_id: str, number: int) -> str:
-    """Names the sentence `number`, from 0, of a chunk's `sentence_spans`."""
-    return f"{chunk_id}/{number}"
+def sentence_id(chunk_id: str, span: tuple[int, int]) -> str:
+    """Names a sentence of a chunk by its place in the text: where sentences end otherwise, it has another id.
+
+    >>> sentence_id("c1", (0, 21))
+    'c1/0-21'
+    """
+    start, end = span
+    return f"{chunk_id}/{start}-{end}"
+
+
+def _start_of(name: str) -> int:
+    """The first character of the sentence that an id names."""
+    return int(name.rpartition("/")[2].partition("-")[0])
 
 
 @dataclass(frozen=True)
@@ -58,11 +69,11 @@ class SentenceWindowRetriever(Retrieving):
         size = _SENTENCES_A_CHUNK * (k + len(excluded))
         while True:
             scored = self.sentences(request.question, size, filters=request.filters, vector=vector)
-            nearest: dict[str, tuple[int, float]] = {}  # sentence and its cosine, by chunk id
+            nearest: dict[str, tuple[int, float]] = {}  # where the sentence begins and its cosine, by chunk id
             for name, cosine in scored:
-                chunk_id, _, number = name.rpartition("/")
+                chunk_id = name.rpartition("/")[0]
                 if chunk_id not in excluded:
-                    nearest.setdefault(chunk_id, (int(number), cosine))
+                    nearest.setdefault(chunk_id, (_start_of(name), cosine))
             if len(nearest) >= k or len(scored) < size:
                 break
             size *= 2
@@ -70,14 +81,16 @@ class SentenceWindowRetriever(Retrieving):
         best = dict(list(nearest.items())[:k])
         chunks = self.chunks.chunks_by_id(list(best))
         return [
-            Hit(self._around(chunk, number), cosine, request.question, "sentence")
-            for chunk, (number, cosine) in zip(chunks, best.values(), strict=True)
+            Hit(self._around(chunk, begin), cosine, request.question, "sentence")
+            for chunk, (begin, cosine) in zip(chunks, best.values(), strict=True)
         ]
 
-    def _around(self, chunk: Chunk, number: int) -> Chunk:
+    def _around(self, chunk: Chunk, begin: int) -> Chunk:
+        """The sentence that begins there, with those around it."""
         if self.window is None:
             return chunk
         spans = sentence_spans(chunk.text)
+        number = bisect_right([start for start, _ in spans], begin) - 1
         start = spans[max(0, number - self.window)][0]
         end = spans[min(len(spans) - 1, number + self.window)][1]
         text = chunk.text[start:end]

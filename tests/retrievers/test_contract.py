@@ -76,9 +76,9 @@ def hybrid(library: Library) -> HybridRetriever:
 
 def sentence_window(library: Library) -> SentenceWindowRetriever:
     texts = {
-        sentence_id(chunk.id, number): chunk.text[start:end]
+        sentence_id(chunk.id, (start, end)): chunk.text[start:end]
         for chunk in library.records.chunks.values()
-        for number, (start, end) in enumerate(sentence_spans(chunk.text))
+        for start, end in sentence_spans(chunk.text)
     }
     payloads = {name: {"document_id": library.records.chunks[name.partition("/")[0]].document_id} for name in texts}
     vectors = TextVectors(library.question_vectors, library.embedder, texts, payloads)

@@ -39,9 +39,9 @@ def made(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[An
         store = LocalVectorStore(tmp_path / "sentences", embedder.dimension)
         stores.append(store)
         named = {
-            sentence_id(chunk.id, number): chunk.text[start:end]
+            sentence_id(chunk.id, (start, end)): chunk.text[start:end]
             for chunk in chunks.chunks.values()
-            for number, (start, end) in enumerate(sentence_spans(chunk.text))
+            for start, end in sentence_spans(chunk.text)
         }
         vectors = TextVectors(store, embedder, named)
         vectors.sync("embed")
@@ -80,3 +80,22 @@ def test_a_passage_of_many_fitting_sentences_does_not_crowd_out_the_others(
 def test_a_window_below_zero_is_refused(made: Callable[..., SentenceWindowRetriever]) -> None:
     with pytest.raises(ValueError, match="window is -1"):
         made(SHORT, window=-1)
+
+
+def test_a_sentence_that_ends_elsewhere_than_when_it_was_prepared_is_another_one() -> None:
+    assert sentence_id("c1", (0, 9)) != sentence_id("c1", (0, 12))
+
+
+def test_a_sentence_that_begins_where_none_does_now_is_handed_over_as_the_one_around_it() -> None:
+    chunk = Chunk("c1", "d1", 0, 0, 41, "A castle stands. A river passes. It sings.", 9)
+
+    class Stale:
+        def __call__(self, *_: Any, **__: Any) -> list[tuple[str, float]]:
+            return [("c1/20-31", 0.9)]
+
+    class One:
+        def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+            return [chunk]
+
+    retrieve = SentenceWindowRetriever(One(), Stale(), KeywordEmbedder("river"), window=0)  # type: ignore[arg-type]
+    assert [hit.chunk.text for hit in retrieve("river", 1)] == ["A river passes."]

@@ -86,8 +86,8 @@ def sentence_texts(index: Index) -> SearchedTexts:
     texts: dict[str, str] = {}
     payloads = {}
     for chunk in index.all(Chunk):
-        for number, (start, end) in enumerate(sentence_spans(chunk.text)):
-            name = sentence_id(chunk.id, number)
+        for start, end in sentence_spans(chunk.text):
+            name = sentence_id(chunk.id, (start, end))
             texts[name] = f"{chunk.title}\n{chunk.text[start:end]}" if chunk.title else chunk.text[start:end]
             payloads[name] = {**chunk.metadata, "document_id": chunk.document_id}
     return SearchedTexts(texts, payloads)
