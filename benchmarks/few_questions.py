@@ -32,7 +32,7 @@ from testset_ranking import Questions, answerable_shares, ask, file_of, stored_s
 from testset_systems import opened
 
 from kraq_dspy import Workspace
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.eval import TestsetPlan, make_testset
 from kraq_dspy.eval.calibration import calibrated
 from kraq_dspy.eval.datasets import Dataset, load_local

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from testset_systems import Find, K, Scores, System, by_name
 
 from kraq_dspy import Workspace
-from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.records import Document
 
 RRF = 60

@@ -315,7 +315,8 @@ def _covariance(scores: Array) -> Array:
     scores are not taken for certain."""
     covariance = np.atleast_2d(np.cov(scores, rowvar=False))
     least = 0.25 / len(scores)
-    return covariance + np.diag(np.maximum(least - np.diag(covariance), 0))
+    joined: Array = covariance + np.diag(np.maximum(least - np.diag(covariance), 0))
+    return joined
 
 
 def _squared(biases: Array) -> Array:

@@ -164,7 +164,7 @@ def paired_difference(
     >>> losses.test.p_value, losses.is_decided, losses.interval.high >= 0
     (0.25, False, True)
     >>> [round(end, 2) for end in (paired_difference([1] * 9, [1] * 9).interval.low, losses.interval.low)]
-    [-0.25, -0.1]
+    [-0.25, -0.12]
     """
     differences = _differences(system, baseline)
     test = permutation_test(system, baseline, resamples=resamples, seed=seed)
