@@ -9,6 +9,7 @@ from kraq_dspy.apps.cli.tables import read
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.about import about_choice
 from kraq_dspy.eval.rows import read_run
+from kraq_dspy.papers.catalogue import papers_tables
 from kraq_dspy.papers.tables.systems import (
     distinct,
     own_options,
@@ -18,6 +19,7 @@ from kraq_dspy.papers.tables.systems import (
     with_equal_questions,
 )
 from kraq_dspy.papers.tables.table import DEFINITIONS, EvalTable, System, read_table
+from kraq_dspy.retrievers.combined import share_budget
 from kraq_dspy.settings import InstructedSettings, QuestionSettings, RoleSettings, Settings
 from tests.papers.tables.conftest import Toy
 
@@ -54,6 +56,28 @@ def test_random_and_instructed_questions_differ_from_kraqs_in_their_source_alone
     program = "combined" if name == "combined" else "efficient"
     assert differences(systems[program], systems[f"{program}, random questions"]) == {"questions"}
     assert differences(systems[program], systems[f"{program}, instruct questions"]) == {"roles"}
+
+
+PAPERS_COUNT = [name for name, each in papers_tables().items() if each.definition == "combined"]
+
+
+@pytest.mark.parametrize("name", PAPERS_COUNT)
+@pytest.mark.parametrize("as_in_paper", [False, True])
+def test_every_arm_of_algorithm_1_in_a_table_of_the_papers_retrieves_the_papers_count(
+    name: str, as_in_paper: bool
+) -> None:
+    compared = read(name).as_in_paper() if as_in_paper else read(name)
+    arms = [each for dataset in compared.datasets for each in compared.systems_for(dataset) if each.use == "combined"]
+    assert arms
+    for arm in arms:
+        options: Any = program_of(arm).options
+        assert options.strict, arm.name
+
+
+def test_the_papers_count_is_that_of_both_floors() -> None:
+    assert share_budget(10, 2, 0.5, strict=True) == (5, 2)
+    assert share_budget(10, 2, 0.5) == (6, 2)
+    assert share_budget(15, 2, 0.0, strict=True) == (0, 7)
 
 
 def test_names_are_a_row_of_their_own_for_both_sources() -> None:
