@@ -353,7 +353,7 @@ def test_one_sentence_gives_a_fact_and_the_kinds_that_are_missing_are_named(tmp_
 
 
 def test_a_text_that_stands_in_six_documents_is_asked_about_once_and_all_six_are_gold(tmp_path: Path) -> None:
-    mill = "The mill at Orrin burned down in 1871. Its owner was Karl Voss. The mill employed 40 people."
+    mill = "The mill at Orrin was built by Karl Voss in 1871. Its owner was Nora Bell. It employed 40 people."
     made = rows_of(tmp_path / "mill.kraq", {f"report {number}": mill for number in range(6)})
 
     [fact] = [row for row in made if row.type == "fact"]

@@ -23,11 +23,12 @@ from kraq_dspy.optimize.rows import Row, read_rows, split_rows
 from kraq_dspy.optimize.step_metrics import facts_kept, missed_f1
 from kraq_dspy.optimize.steps import StepSource
 from kraq_dspy.programs import QASearch, TraditionalRAG
-from kraq_dspy.settings import Settings
+from kraq_dspy.settings import CommunitySettings, Settings
 from tests.conftest import KeywordEmbedder
 
 TOY = Sizes(demos=2, candidates=2, rounds=1, threads=1)
 MAGIC = "Do it as people do."
+LAKES = ("Como", "Garda", "Geneva", "Tahoe", "Biwa", "Ohrid", "Baikal", "Huron", "Bled", "Chad", "Kivu", "Onega")
 TOWNS = ("Bonn", "Rome", "Lyon", "Cork", "Graz", "Oslo", "Pisa", "Brno", "Lund", "Nice")
 
 NAMED_IN_THE_PAPERS = {
@@ -285,9 +286,10 @@ def writers_and_towns() -> list[Document]:
     for number, (person, town) in enumerate(zip(WRITERS, (*TOWNS, "Ghent", "Turin"), strict=True)):
         friend = ("Anna Milton", "Hugh Milton", "Karl Weber", "Rosa Blum")[number % 4]
         river = ("Rhine", "Elbe", "Oder")[number % 3]
+        lake = f"Lake {LAKES[number]}"
         of_person = (
             f"{person} was a writer from {town}. {person.split()[1]} met {friend} in {town}. "
-            f"In {1800 + number}, {person} wrote a book about Lake Como. {friend} of {town} liked Lake Como."
+            f"In {1800 + number}, {person} wrote a book about {lake}. {friend} of {town} liked {lake}."
         )
         of_town = (
             f"{town} is a town on the river {river}. The library of {town} was founded by {person} in "
@@ -304,7 +306,9 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
     path = tmp_path_factory.mktemp("steps") / "people.kraq"
     embedder = KeywordEmbedder(*(person.split()[0].lower() for person in WRITERS))
-    build_index(writers_and_towns(), path, embedder=embedder)
+    build_index(
+        writers_and_towns(), path, embedder=embedder, settings=Settings(communities=CommunitySettings(max_size=3))
+    )
     with Workspace.open(path, embedder=embedder, write=True) as opened:
         preparation = PREPARATIONS["qa-pairs"]
         preparation.make(opened, preparation.options(), SilentProgress())

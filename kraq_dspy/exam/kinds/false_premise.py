@@ -10,7 +10,7 @@ from kraq_dspy.exam.gold_finder import nearness
 from kraq_dspy.exam.kinds.fact import Fact
 from kraq_dspy.exam.material import AskedQuestion, row_id
 from kraq_dspy.exam.rewording import SupposeOfAnother
-from kraq_dspy.records import Chunk, Entity, TestsetRow
+from kraq_dspy.records import PHRASE, Chunk, Entity, TestsetRow
 from kraq_dspy.steps.direct import Item
 
 if TYPE_CHECKING:
@@ -63,12 +63,14 @@ def is_said(question: str, chunks: Sequence[Chunk]) -> bool:
 
 
 class _Things:
-    """The entities of a corpus by their type and by their names."""
+    """The entities of a corpus that have names, by their type and by their names."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         by_type: defaultdict[str, list[Entity]] = defaultdict(list)
         by_name: dict[str, Entity] = {}
         for entity in entities:
+            if entity.type == PHRASE:
+                continue  # two phrases are not alike because both are phrases
             by_type[entity.type].append(entity)
             by_name |= dict.fromkeys(entity.names, entity)
         self._by_type: Mapping[str, Sequence[Entity]] = by_type

@@ -8,19 +8,12 @@ steps put what one passage says of a name in the place of that name. English alo
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import combinations
 
 from kraq_dspy.language.names import names_in, with_another_name
 from kraq_dspy.language.templates import definition, is_person
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.language.word_forms import base_of
-from kraq_dspy.models.lms.engines.rule_based.exam.related import (
-    MOST_ABOUT,
-    may_be_related,
-    related_question,
-    sentence_about,
-)
 from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     BE,
     PREPOSITIONS,
@@ -129,22 +122,6 @@ def facts_in(passage: str) -> list[Fact]:
             question = which_question(kind if is_of_title and not is_kind_said else "", who, phrase)
             if question:
                 facts.append(Fact(question, statement.subject, said=phrase))
-    return facts
-
-
-def related_in(passage: str, about: Collection[str]) -> list[Fact]:
-    """Ask what connects any two of the names that one short sentence of the passage tells of: the sentence answers.
-
-    >>> related_in("Ada Byron\\nShe met Charles Babbage in 1833.", ["Ada Byron", "Charles Babbage"])[0].question
-    'What is the connection between Ada Byron and Charles Babbage?'
-    """
-    facts = []
-    for pair in combinations(list(about)[:MOST_ABOUT], 2):
-        if not may_be_related(pair, passage):
-            continue
-        sentence = sentence_about(passage, pair)
-        if 4 <= len(sentence.split()) <= _LONGEST_SENTENCE:
-            facts.append(Fact(related_question(pair, passage), sentence.rstrip(".")))
     return facts
 
 
