@@ -17,6 +17,15 @@ from kraq_dspy.errors import counted
 Metadata = Mapping[str, str | int | float | bool]
 
 
+PHRASE = "phrase"
+"""The type of an entity that a parser found as a noun phrase: what is talked about without being a name."""
+PARSE = "parse"
+"""The model of a question that was asked of a statement by its parse."""
+TOPIC = "topic"
+"""The model of a "question" that is none: the topic of a community about which nothing could be asked. Retrieval finds
+the community by it."""
+
+
 def content_id(*parts: str) -> str:
     """32 hexadecimal digits (a valid UUID without dashes) that depend on `parts` and their order alone."""
     digest = hashlib.blake2b(digest_size=16)
@@ -333,6 +342,11 @@ class Question:
     model: str = ""
     duplicate_of: str | None = None
     names: tuple[str, ...] = ()
+
+    @property
+    def is_topic(self) -> bool:
+        """Whether the text names a topic, since nothing could be asked about the community."""
+        return self.model == TOPIC
 
     def with_names(self, count: int) -> str:
         """The text, followed by those of the first `count` names that the text leaves out."""

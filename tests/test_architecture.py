@@ -23,6 +23,7 @@ FLOORS = (
     "settings",
     "asset",
     "language",
+    "reading",
     "signatures",
     "models",
     "steps",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
+    from kraq_dspy.eval.calibration import Calibrated as Calibrated
+    from kraq_dspy.eval.calibration import calibrated as calibrated
     from kraq_dspy.eval.coverage import Coverage as Coverage
     from kraq_dspy.eval.coverage import coverage_of as coverage_of
     from kraq_dspy.eval.datasets import Dataset as Dataset
@@ -72,6 +74,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "kraq_dspy.eval.calibration": ("Calibrated", "calibrated"),
         "kraq_dspy.eval.datasets": ("Dataset", "Example", "fetch_dataset", "load_dataset"),
         "kraq_dspy.eval.evaluation": ("Evaluation", "evaluate"),
         "kraq_dspy.eval.judges": ("BinaryJudge", "Groundedness", "RubricJudge"),

@@ -15,7 +15,7 @@ TOP = 28
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a system has more than the baseline by one metric; `is_sure` if its adjusted p-value says so."""
+    """What a system has more than the baseline by one metric; `is_sure` if its interval excludes 0."""
 
     label: str
     interval: Interval

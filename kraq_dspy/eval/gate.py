@@ -108,8 +108,10 @@ def _without_score(metric: str, system: str, metrics: Sequence[str]) -> str:
 def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None, seed: int = 0) -> list[QualityCheck]:
     """Whether the interval of the paired difference to the base run lies below 0, for every system of both.
 
-    Only questions of both runs count, so a test set may grow. Without `metrics`, one decides: the first of `FIRST_OF`
-    that both runs have. A question that fails now and did not then is worse, whatever the others score.
+    It does if the paired randomisation test has a p below .05 (`paired_difference`), as in every table. Only questions
+    of both runs count, by id or by text (`compare_runs`), so a test set may grow. Without `metrics`, one decides: the
+    first of `FIRST_OF` that both runs have. A question that fails now and did not then is worse, whatever the others
+    score.
 
     Raises EvaluationError if the runs have nothing in common.
     """
@@ -117,15 +119,17 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
     for run in compare_runs(base, now, seed=seed):
         before, after = run.systems
         name = after.name.removesuffix(", second")
-        for metric in _judged(run.metrics, metrics):
+        for metric in judged_metrics(run.metrics, metrics):
             difference = after.cells[metric].difference
             if difference is None:
                 continue
-            passed = difference.high >= 0
+            cell = after.cells[metric]
+            passed = not (cell.is_decided and difference.estimate < 0)
             interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]"
             words = "no worse than" if passed else "worse than"
             text = (
-                f"{metric} of {name} is {words} before: {difference.estimate:+.3f} {interval}, {difference.n} questions"
+                f"{metric} of {name} is {words} before: {difference.estimate:+.3f} {interval}, "
+                f"{counted(difference.n, 'question')}{_unpaired(run)}"
             )
             checks.append(QualityCheck(metric, name, passed, text))
 
@@ -138,13 +142,21 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
     return checks
 
 
+def _unpaired(run: RunSummary) -> str:
+    """How many questions only one of the two runs has; "" if none."""
+    only_in = run.table["only_in"]
+    counts = [(len(only_in[side]), words) for side, words in (("first", "before"), ("second", "now"))]
+    told = [f"{count} only {words}" for count, words in counts if count]
+    return f" ({', '.join(told)})" if told else ""
+
+
 def _mean(cell: Cell) -> float:
     if cell.interval is None:
         return 0.0
     return cell.interval.estimate * cell.interval.n / (cell.interval.n + cell.n_failed)
 
 
-def _judged(shared: Sequence[str], metrics: Sequence[str] | None) -> list[str]:
+def judged_metrics(shared: Sequence[str], metrics: Sequence[str] | None) -> list[str]:
     """Return those of the metrics that both runs have; without any named, the first of `FIRST_OF`,
     or the first at all."""
     if metrics is not None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from kraq_dspy.errors import counted
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.statistics import Interval
+from kraq_dspy.eval.statistics import SIGNIFICANT, Interval
 from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
 
-SIGNIFICANT = 0.05
 CHANGED = 5  # questions shown that fell, and as many that rose
+UNPAIRED = 20  # questions shown that one of two runs has alone
 ABOUT = ("program", "retriever", "model", "encoder", "passages")
 WORDS = frozenset(
     ("reason", "question", "gold", "answer", "evidence", "before", "after", "others like it", "nearest passage")
@@ -106,6 +106,16 @@ def changed_questions(run: RunSummary) -> Grid | None:
     return Grid("Questions that changed", ("question", "gold", "before", "after"), rows, note=note)
 
 
+def unpaired_questions(run: RunSummary) -> Grid | None:
+    """List, of two runs side by side, the questions that only one of them has; None if both have the same."""
+    only_in = run.table["only_in"]
+    lacking = [(question, side) for side, questions in only_in.items() for question in questions]
+    if not lacking:
+        return None
+    note = f"{len(lacking)} questions are compared with none; shown are at most {UNPAIRED}."
+    return Grid("Questions of one run alone", ("question", "run"), tuple(lacking[:UNPAIRED]), note=note)
+
+
 def setup_lines(summary: TableSummary) -> dict[str, str]:
     """Tell how far the runs of a paper's table are the paper's: what is set as there, what stands
     in, what is otherwise."""
@@ -184,7 +194,7 @@ def _made_of(run: RunSummary) -> Iterator[Grid]:
 def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     """Each metric's highest mean stands out, unless all are equal."""
     strong: set[tuple[int, int]] = set()
-    note = "Mean with 95 % interval (BCa bootstrap over questions)."
+    note = "Mean with 95 % interval (BCa bootstrap over questions; Wilson's if all scored the same)."
     for column, metric in enumerate(metrics, start=1):
         cells = [system.cells[metric] for system in run.systems]
         for row in _rows_with_highest_mean(cells):
@@ -238,24 +248,34 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
         cells = []
         for column, metric in enumerate(metrics, start=1):
             cell = system.cells[metric]
-            if cell.difference is None or cell.p_adjusted is None:
+            if cell.difference is None or cell.p_value is None:
                 cells.append("-")
                 continue
 
-            sure = cell.p_adjusted < SIGNIFICANT
-            if sure:
+            if cell.is_decided:
                 strong.add((len(rows), column))
-            p = "<.001" if cell.p_adjusted < 0.001 else "=" + f"{cell.p_adjusted:.3f}".removeprefix("0")
+            star = "*" if cell.is_decided else ""
             paired = "" if cell.n_paired == system.n else f", {cell.n_paired} pairs"
-            cells.append(f"{_interval(cell.difference, signed=True)} p{p}{'*' if sure else ''}{paired}")
+            cells.append(f"{_interval(cell.difference, signed=True)} p{_p(cell.p_value)}{star}{_by_holm(cell)}{paired}")
         rows.append((system.name, *cells))
 
     name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
     note = (
-        "Paired by question, with 95 % interval. p: paired randomisation test, adjusted by Holm for the systems of the "
-        f"column; * is below {SIGNIFICANT}."
+        "Paired by question, with 95 % interval. p: paired randomisation test; * is below "
+        f"{SIGNIFICANT}, where the interval excludes 0. Holm: p adjusted for the systems of the column, if it is not."
     )
     return Grid(name, ("system", *metrics), tuple(rows), frozenset(strong), note)
+
+
+def _p(value: float) -> str:
+    return "<.001" if value < 0.001 else "=" + f"{value:.3f}".removeprefix("0")
+
+
+def _by_holm(cell: Cell) -> str:
+    """Holm's p-value if the number of systems alone explains what one comparison decides; "" otherwise."""
+    if not cell.is_decided or cell.p_adjusted is None or cell.p_adjusted < SIGNIFICANT:
+        return ""
+    return f" (Holm p{_p(cell.p_adjusted)})"
 
 
 def _refusals(run: RunSummary) -> Iterator[Grid]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import counted
 from kraq_dspy.eval.difference_plot import Difference, draw_differences
-from kraq_dspy.eval.grids import SIGNIFICANT, WORDS, Grid, facts, grids, number, setup_lines
+from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, number, setup_lines
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
@@ -129,16 +129,16 @@ def _differences(run: RunSummary) -> str:
     for metric in run.metrics:
         for system in run.systems:
             cell = system.cells[metric]
-            if cell.difference is not None and cell.p_adjusted is not None:
+            if cell.difference is not None:
                 label = f"{metric}, {system.name}"
-                drawn.append(Difference(label, cell.difference, cell.p_adjusted < SIGNIFICANT))
+                drawn.append(Difference(label, cell.difference, cell.is_decided))
 
     if not drawn:
         return ""
 
     title = f"Difference from {run.baseline}, paired by question, with 95 % intervals"
     picture = draw_differences(drawn, title=title)
-    caption = f"Filled: p below {SIGNIFICANT} (paired randomisation test, adjusted by Holm). Hollow: cannot be told."
+    caption = "Filled: the interval excludes 0 (paired randomisation test, p below .05). Hollow: cannot be told."
     return f"<h3>{_text(title)}</h3>\n<figure>{picture}<figcaption>{_text(caption)}</figcaption></figure>"
 
 

@@ -16,7 +16,7 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.latency import Percentiles, stage_times
 from kraq_dspy.eval.refused import RefusalRates, refusal_rates
 from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, RunHeader, read_run
-from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_mean, holm, permutation_test
+from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, bootstrap_mean, holm, paired_difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,9 @@ class Cell:
     `folds` the means of random parts of them, where the table has folds.
 
     `difference` is to the baseline, over the `n_paired` questions that both have a score for, with the p-value of the
-    paired randomisation test; `p_adjusted` is Holm's, over the systems of this metric and data set. None for the
-    baseline itself and if nothing is paired. `interval` is None if no question has a score.
+    paired randomisation test, which the interval agrees with (`paired_difference`); `p_adjusted` is Holm's, over the
+    systems of this metric and data set. None for the baseline itself and if nothing is paired. `interval` is None if no
+    question has a score.
     """
 
     metric: str
@@ -40,6 +41,11 @@ class Cell:
     p_adjusted: float | None = None
     quartiles: tuple[float, float] | None = None
     folds: tuple[float, ...] = ()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether chance alone does not explain the difference: p is below .05, and the interval excludes 0."""
+        return self.p_value is not None and self.p_value < SIGNIFICANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +240,8 @@ def _compared_with(baseline: Mapping[str, float], cell: Cell, scores: Mapping[st
     """The cell with its difference to the baseline, over the questions that both have scores for."""
     shared = sorted(scores.keys() & baseline.keys())
     own, others = [scores[id] for id in shared], [baseline[id] for id in shared]
-    return dataclasses.replace(
-        cell,
-        difference=bootstrap_difference(own, others, seed=seed),
-        n_paired=len(shared),
-        p_value=permutation_test(own, others, seed=seed).p_value,
-    )
+    paired = paired_difference(own, others, seed=seed)
+    return dataclasses.replace(cell, difference=paired.interval, n_paired=len(shared), p_value=paired.test.p_value)
 
 
 def fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[float, ...]:

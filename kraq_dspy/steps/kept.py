@@ -28,7 +28,9 @@ from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.ports import Progress
+from kraq_dspy.reading.reader import MADE_BY
 from kraq_dspy.records import content_id
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.bounded import bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, limit_of, lm_of, model_of, when_ended
 
@@ -314,7 +316,8 @@ def encoded(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:
 
 def made_by(stage: str, program: dspy.Module, model: str) -> str:
     """Return what the results of a stage depend on beside their inputs: the program, the model's
-    name and the adapter."""
+    name and the adapter; of the embedded model also how it reads."""
+    model = f"{model}, {MADE_BY}" if model == EMBEDDED else model
     adapter = type(dspy.settings.adapter or ADAPTER).__name__
     return content_id(stage, program_key(program), model, adapter)
 

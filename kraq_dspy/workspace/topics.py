@@ -83,11 +83,18 @@ def topic_of(
 
 
 def broad_by_template(index: Index, questions: Iterable[Question]) -> dict[str, Community]:
-    """The broad communities that a template asked about, by the id of the question."""
-    by_template = {each.id: each.community_id for each in questions if each.model == EMBEDDED and each.community_id}
+    """The communities that have a topic instead of a question, and the broad ones that a template asked about, by the
+    id of the question."""
+    questions = list(questions)
+    by_template = {
+        each.id: each.community_id
+        for each in questions
+        if (each.model == EMBEDDED or each.is_topic) and each.community_id
+    }
     if not by_template:
         return {}
-    broad = {community.id: community for community in index.all(Community) if is_broad(community)}
+    unasked = {each.community_id for each in questions if each.is_topic}
+    broad = {each.id: each for each in index.all(Community) if is_broad(each) or each.id in unasked}
     return {id: broad[community_id] for id, community_id in by_template.items() if community_id in broad}
 
 

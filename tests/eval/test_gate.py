@@ -9,8 +9,10 @@ from kraq_dspy import testing
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
+from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.evaluation import state_of
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
+from kraq_dspy.eval.grids import changed_questions, unpaired_questions
 from kraq_dspy.indexing import add_documents, build_index
 from kraq_dspy.records import Chunk, Document, Entity, Hit, Question, Relationship, Summary
 from kraq_dspy.workspace import Workspace
@@ -87,7 +89,46 @@ def test_only_questions_of_both_runs_count(tmp_path: Path) -> None:
     [check] = worse_checks(base, tmp_path / "more")
 
     assert check.passed
+    assert check.text.endswith("60 questions (1 only now)")
+
+
+@pytest.mark.parametrize("ids", ["none", "lines"])
+def test_a_question_on_top_of_the_file_moves_no_pair(tmp_path: Path, ids: str) -> None:
+    asked = [{"question": f"Question {number}", "supporting_ids": [f"d{number}"]} for number in range(60)]
+    more = [{"question": "Question 99", "supporting_ids": ["d99"]}, *asked]
+    for rows in (asked, more) if ids == "lines" else ():
+        for number, row in enumerate(list(rows)):
+            rows[number] = {**row, "id": str(number)}
+    evaluate({"find": finding(30)}, asked, ["recall@5"], out=tmp_path / "base")
+    evaluate({"find": finding(30)}, more, ["recall@5"], out=tmp_path / "more")
+
+    [check] = worse_checks(tmp_path / "base", tmp_path / "more")
+    [run] = compare_runs(tmp_path / "base", tmp_path / "more")
+
+    assert check.text.endswith("+0.000 [-0.045, +0.045], 60 questions (1 only now)")
+    assert changed_questions(run) is None
+    assert unpaired_questions(run).rows == (("Question 99", "second"),)  # type: ignore[union-attr]
+
+
+def test_an_edited_question_keeps_its_partner_by_an_id_of_its_own(tmp_path: Path) -> None:
+    rows = [{"id": f"mine-{each['id']}", **{k: v for k, v in each.items() if k != "id"}} for each in ROWS]
+    evaluate({"find": finding(58)}, rows, ["recall@5"], out=tmp_path / "base")
+    edited = [{**rows[0], "question": "Question 0, please?"}, *rows[1:]]
+    evaluate({"find": lambda question, k: finding(58)(question.replace(",", ""), k)}, edited, ["recall@5"],
+             out=tmp_path / "now")  # fmt: skip
+
+    [check] = worse_checks(tmp_path / "base", tmp_path / "now")
+
     assert check.text.endswith("60 questions")
+
+
+def test_a_loss_that_the_paired_test_does_not_tell_from_chance_is_not_worse(tmp_path: Path) -> None:
+    base = run_at(tmp_path / "base", 60)
+
+    [five] = worse_checks(base, run_at(tmp_path / "five", 55))  # p = 2 / 32
+    [six] = worse_checks(base, run_at(tmp_path / "six", 54))  # p = 2 / 64
+
+    assert (five.passed, six.passed) == (True, False)
 
 
 def test_wrong_thresholds_and_metrics_are_refused_in_words() -> None:
@@ -215,3 +256,23 @@ def test_an_index_that_lost_a_record_is_another_state(tmp_path: Path, kind: type
 
     with Workspace.open(tmp_path / "x.kraq") as space:
         assert state_of(space) != before
+
+
+def test_a_few_of_peoples_questions_are_asked_beside_the_exam(kraq: WarmShell, tmp_path: Path) -> None:
+    names = ["rhine", "ada", "bell", "mill", "inn", "light"]
+    build_index([Document(name, name.title(), f"The {name} is old, says Ida.") for name in names], tmp_path / "x.kraq")
+    rows = [{"question": f"What of the {name}?", "supporting_ids": [name]} for name in names]
+    for file in ("exam", "few"):
+        (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    words = ("eval", tmp_path / "x.kraq", tmp_path / "exam.jsonl", "--retrieval-only", "--out", tmp_path / "run")
+
+    one = kraq(*words, "--asked", tmp_path / "few.jsonl")
+    three = kraq(*words, "--asked", tmp_path / "few.jsonl", "-r", "dense", "-r", "bm25", "-r", "hybrid", "--k", "1")
+
+    assert one.returncode == 2
+    assert "name several" in " ".join(one.stderr.split())
+    assert three.returncode == 0
+    told = " ".join(three.stdout.split())
+    assert "people's questions and the exam together" in told
+    assert "6 of people's questions" in told
+    assert (tmp_path / "run" / "asked" / "rows.jsonl").exists()

@@ -11,7 +11,7 @@ from scipy import stats
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import bootstrap_difference, bootstrap_mean, compare, permutation_test
-from kraq_dspy.eval.statistics import holm
+from kraq_dspy.eval.statistics import holm, paired_difference
 
 
 def test_the_interval_agrees_with_scipys_bca() -> None:
@@ -26,7 +26,7 @@ def test_the_interval_agrees_with_scipys_bca() -> None:
 
 def test_what_differs_by_rounding_alone_is_no_spread() -> None:
     interval = bootstrap_mean([0.0, 1e-12, 0.0, 0.0])
-    assert interval.low == interval.high == interval.estimate
+    assert (interval.method, interval.low) == ("Wilson score", 0.0)
 
 
 def test_for_many_scores_the_interval_is_the_normal_one() -> None:
@@ -50,9 +50,49 @@ def test_the_same_seed_gives_the_same_interval_and_another_seed_another() -> Non
     assert bootstrap_mean(values, seed=4).low != bootstrap_mean(values, seed=5).low
 
 
-def test_equal_scores_have_an_interval_without_width() -> None:
-    interval = bootstrap_mean([0.1, 0.1, 0.1])
-    assert interval.low == interval.estimate == interval.high == pytest.approx(0.1)
+@pytest.mark.parametrize(("score", "n"), [(1.0, 60), (1.0, 1), (0.0, 12), (0.5, 8)])
+def test_where_all_scored_the_same_the_interval_is_wilsons(score: float, n: int) -> None:
+    interval = bootstrap_mean([score] * n)
+    expected = stats.binomtest(round(score * n), n).proportion_ci(method="wilson")
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_equal_scores_of_ones_own_range_have_an_interval_without_width() -> None:
+    interval = bootstrap_mean([4.5, 4.5, 4.5])
+    assert interval.low == interval.estimate == interval.high == pytest.approx(4.5)
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.2, 1.0]), min_size=1, max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_an_interval_excludes_0_exactly_if_the_paired_test_is_significant(differences: list[float]) -> None:
+    system = [max(each, 0.0) for each in differences]
+    baseline = [max(-each, 0.0) for each in differences]
+
+    paired = paired_difference(system, baseline, resamples=1000)
+
+    interval = paired.interval
+    assert interval.low <= interval.estimate <= interval.high
+    assert (interval.low > 0 or interval.high < 0) == (paired.test.p_value < 0.05) == paired.is_decided
+
+
+def test_three_losses_of_sixty_decide_nothing_and_none_at_all_still_has_an_interval() -> None:
+    losses = paired_difference([0.0] * 3 + [1.0] * 57, [1.0] * 60)
+    assert (losses.test.p_value, losses.is_decided) == (0.25, False)
+    assert losses.interval.low < -0.05 < 0 < losses.interval.high
+
+    alike = paired_difference([1.0] * 60, [1.0] * 60).interval
+    assert alike.high == -alike.low == pytest.approx(1.96 * math.sqrt(2) / 62, abs=1e-4)  # a win and a loss more
+
+
+def test_the_interval_of_a_difference_covers_it_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    covered = []
+    for _ in range(300):
+        drawn = rng.random(40)
+        wins, losses = drawn < 0.3, drawn > 0.9
+        interval = paired_difference(wins.astype(float), losses.astype(float), resamples=600).interval
+        covered.append(interval.low <= 0.2 <= interval.high)
+    assert 0.93 <= np.mean(covered) <= 0.995
 
 
 def test_a_wider_confidence_has_a_wider_interval() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.apps.cli.terminal import command, grid, output, say
 from kraq_dspy.eval.evaluation import Evaluation, evaluate
-from kraq_dspy.eval.statistics import bootstrap_difference
+from kraq_dspy.eval.statistics import paired_difference
 from kraq_dspy.exam.kinds import SHARES, WITHOUT_ANSWER
 from kraq_dspy.exam.making import TestsetPlan, make_testset
 from kraq_dspy.models.lms.roles import rule_based_models
@@ -63,7 +63,7 @@ def _marks(evaluation: Evaluation) -> Marks:
         scores[row.system].append(row.metrics[METRIC])
     means = {name: evaluation.mean(METRIC, name) for name in RETRIEVERS}
     best = scores[max(RETRIEVERS, key=means.__getitem__)]
-    picked = next(name for name in RETRIEVERS if bootstrap_difference(scores[name], best).high >= 0)
+    picked = next(name for name in RETRIEVERS if paired_difference(scores[name], best).interval.high >= 0)
     return Marks(len(best), means, picked)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, TakesStates, require_writable
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
+from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.defaults import RETRIEVED
 
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     import dspy
 
     from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.calibration import Calibrated
     from kraq_dspy.eval.datasets import Example
     from kraq_dspy.eval.evaluation import Evaluation
     from kraq_dspy.eval.gate import QualityCheck
     from kraq_dspy.eval.metrics.generation import BertScorer
+    from kraq_dspy.eval.questions import QuestionColumns
     from kraq_dspy.eval.statistics import Interval
     from kraq_dspy.ports import Retriever
     from kraq_dspy.workspace import Workspace
@@ -102,6 +104,13 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
     encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
+    asked: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A few of people's questions, with evidence or answers, that decide together with QUESTIONS, an exam.",
+        ),
+    ] = None
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,13 +131,24 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.eval.calibration import calibrated_rows
         from kraq_dspy.eval.evaluation import evaluate, place_of
-        from kraq_dspy.eval.gate import read_thresholds, require_other_folder, under_checks, worse_checks
+        from kraq_dspy.eval.gate import (
+            judged_metrics,
+            read_thresholds,
+            require_other_folder,
+            under_checks,
+            worse_checks,
+        )
+        from kraq_dspy.eval.questions import read_questions
 
         thresholds = read_thresholds(self.fail_under or ())
         if self.fail_if_worse is not None:
             require_run(self.fail_if_worse)
         examples = self._examples()
+        peoples = read_questions(self.asked, self._columns(), encoding=self.encoding) if self.asked else []
+        if peoples and len(self.program or [""]) * len(self.retriever or [""]) < 2:
+            raise ConfigError("--asked judges differences of systems; name several: -r dense -r bm25 -r hybrid.")
         if self.retrieval_only and (self.program or self.program_state):
             raise ConfigError("--retrieval-only asks no program.")
 
@@ -142,11 +162,19 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             require_writable(folder)
             require_other_folder(self.fail_if_worse, folder)
             named = {system.name: system for system in systems}
+            joint = None
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
                     named, examples, metrics, space=space, title=title, k=self.k, out=folder,
                     concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
+                if peoples:
+                    people = evaluate(
+                        named, peoples, result.summary.metrics, space=space, title=f"{title}-asked", k=self.k,
+                        out=folder / "asked", concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
+                    )  # fmt: skip
+                    metric = judged_metrics(result.summary.metrics, self.metric)[0]
+                    joint = calibrated_rows(people.rows, result.rows, metric)
 
         files = result.write_report(folder)
         checks = under_checks(result.summary, thresholds)
@@ -155,9 +183,12 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             checks += worse_checks(self.fail_if_worse, folder, metrics=judged, seed=self.seed)
         if self.json:
             paths = [str(file) for file in files]
-            print_json({**result.to_dict(), "files": paths, "checks": checks})
+            together = {"joint": joint.to_dict()} if joint else {}
+            print_json({**result.to_dict(), "files": paths, "checks": checks, **together})
         else:
             _show_result(result, files, checks, folder)
+            if joint:
+                _show_joint(joint, metric)
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
 
@@ -175,15 +206,19 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
         """The questions of the file, or as many of them as are asked, drawn by the seed."""
         import random
 
-        from kraq_dspy.eval.questions import QuestionColumns, read_questions
+        from kraq_dspy.eval.questions import read_questions
 
-        columns = QuestionColumns(self.question_column, self.answer_column, self.documents_column)
-        examples = read_questions(self.questions, columns, encoding=self.encoding)
+        examples = read_questions(self.questions, self._columns(), encoding=self.encoding)
         if self.limit is None:
             return examples
         examples = sorted(examples, key=lambda example: example.id)
         random.Random(self.seed).shuffle(examples)
         return examples[: self.limit]
+
+    def _columns(self) -> "QuestionColumns":
+        from kraq_dspy.eval.questions import QuestionColumns
+
+        return QuestionColumns(self.question_column, self.answer_column, self.documents_column)
 
     def _systems(self, space: "Workspace") -> "list[AskedSystem]":
         """The retrievers, or each program over each retriever; those of `kraq ask` if none is
@@ -229,6 +264,20 @@ def _show_result(result: "Evaluation", files: "Sequence[Path]", checks: "Sequenc
     for check in checks:
         verdict = ("passed  ", "green") if check.passed else ("FAILED  ", "red")
         say(verdict, check.text)
+
+
+def _show_joint(joint: "Calibrated", metric: str) -> None:
+    """Print how far the exam agrees with people's questions, and what both say of each pair of systems."""
+    rows = []
+    for pair in joint.pairs.values():
+        more = (
+            "decided" if pair.is_decided else "open" if pair.more_questions is None else f"{pair.more_questions} more"
+        )
+        rows.append((f"{pair.first} - {pair.second}", interval(pair.interval, "+"), more))
+
+    output.print(grid(f"{metric}, people's questions and the exam together", ("systems", "difference", ""), rows))
+    say(joint.agreement)
+    say(joint.outlook)
 
 
 def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
@@ -288,7 +337,7 @@ class Report:
                 "--baseline is for the report of one run; of two, the first is what the second is compared with."
             )
         from kraq_dspy.eval.comparing import compare_runs
-        from kraq_dspy.eval.grids import changed_questions, grids
+        from kraq_dspy.eval.grids import changed_questions, grids, unpaired_questions
         from kraq_dspy.eval.terminal import print_grid
 
         comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
@@ -299,9 +348,9 @@ class Report:
             return
         for run in comparisons:
             say((f"\n{run.header.dataset}", "bold"))
-            for grid in (*grids(run, brief=True), changed_questions(run)):
-                if grid is not None:
-                    print_grid(grid, output)
+            for part in (*grids(run, brief=True), changed_questions(run), unpaired_questions(run)):
+                if part is not None:
+                    print_grid(part, output)
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:

@@ -134,6 +134,21 @@ class Mentions:
             rows[log] = together[np.argsort(together[:, -1], kind="stable")]
         return Mentions.from_rows(chunk_ids, *_used(list(spellings), list(texts), rows))
 
+    def without(self, names: Collection[str]) -> "Mentions":
+        """These mentions without what is said of some names: their links, and the claims about them."""
+        if not names:
+            return self
+        kept = _numbers(-1 if name in names else number for name, number in self.spellings.items())
+        rows: dict[str, Rows] = {}
+        for log, columns in COLUMNS.items():
+            own = self.rows(log)
+            is_kept = np.ones(len(own), dtype=np.bool_)
+            for place, kind in enumerate(columns):
+                if kind == NAME:
+                    is_kept &= kept[own[:, place]] >= 0
+            rows[log] = own[is_kept]
+        return Mentions.from_rows(self.chunk_ids, *_used(list(self.spellings), list(self.texts), rows))
+
     def rows(self, log: str) -> Rows:
         """The rows of "mentioned", "types", "described", "links" or "claims", which are not to be changed; as long as
         they are held, nothing may be added."""

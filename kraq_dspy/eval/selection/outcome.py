@@ -39,7 +39,8 @@ class Selection:
     best first.
 
     `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
-    chosen candidate means. `summary` has every row, with the differences to the chosen one.
+    chosen candidate means. `summary` has every row, with the differences to the chosen one. `are_made`: the questions
+    are those of `kraq testset make`, not people's.
     """
 
     tried: tuple[Tried, ...]
@@ -52,6 +53,7 @@ class Selection:
     questions: str
     folder: Path | None
     summary: RunSummary
+    are_made: bool = False
 
     @property
     def chosen(self) -> Tried:
@@ -77,7 +79,7 @@ class Selection:
         if len(self.undecided) == len(self.tried) - 1:
             return (
                 f"{what} These questions tell none of the {len(self.tried)} candidates from another: the cheapest is "
-                "chosen, and more questions, or people's, would tell more."
+                f"chosen, and {self._more} would tell more."
             )
         if chosen is best:
             return f"{what} It is the best and the cheapest of {len(self.undecided) + 1} that cannot be told apart."
@@ -88,14 +90,14 @@ class Selection:
         )
 
     @property
-    def least(self) -> float:
-        """The mean below which the gate fails: the lower end of the chosen one's interval, in whole points.
+    def _more(self) -> str:
+        """Questions that would tell more: people's, unless these are people's."""
+        return "people's questions" if self.are_made else "more questions"
 
-        Where all questions scored the same, the interval has no width; the rule of three (3 / n) stands in for it.
-        """
-        score = self.chosen.score
-        low = score.low if score.low < score.estimate else score.estimate - 3 / score.n
-        return max(0, math.floor(100 * low)) / 100
+    @property
+    def least(self) -> float:
+        """The mean below which the gate fails: the lower end of the chosen one's interval, in whole points."""
+        return max(0, math.floor(100 * self.chosen.score.low)) / 100
 
     @property
     def gate(self) -> str:

@@ -40,10 +40,10 @@ CANNOT_BE_TRIED = (ConfigError, IndexStateError, MissingExtraError, ModelError)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a candidate takes of a question: model calls, a graph, tokens of the passages that it hands on, seconds.
+    """What a candidate takes of a question: model calls, a graph, tokens that an answer is paid for, seconds.
 
-    It is ordered: what asks no model is cheaper than what does, what needs no graph than what does; then come tokens,
-    of which a sixth more or less is the same, and seconds.
+    `tokens` are those of the passages that it hands on, and those of its own model calls. It is ordered by what a user
+    pays: tokens, of which a sixth more or less is the same, then seconds.
     """
 
     calls: float
@@ -52,9 +52,9 @@ class Cost:
     seconds: float
 
     @property
-    def order(self) -> tuple[bool, bool, int, float]:
+    def order(self) -> tuple[int, float]:
         size = round(math.log(max(1.0, self.tokens), ALIKE))
-        return self.calls > 0, self.needs_graph, size, self.seconds
+        return size, self.seconds
 
 
 class RememberedQuestions:
@@ -206,7 +206,7 @@ class Race:
         return Cost(
             calls=_mean([row.extra["usage"]["calls"] for row in rows]),
             needs_graph=candidate.needs_graph,
-            tokens=_mean([row.extra["tokens"] for row in rows]),
+            tokens=_mean([row.extra["tokens"] + _model_tokens(row) for row in rows]),
             seconds=_mean([float(row.timings[TOTAL]) for row in rows]),  # type: ignore[arg-type]
         )
 
@@ -290,6 +290,12 @@ class Race:
             )
 
         return measured(candidate.name, example, self._prices, found, row_of)
+
+
+def _model_tokens(row: ResultRow) -> float:
+    """Tokens of the model calls that the retriever made, read and written."""
+    usage: Mapping[str, float] = row.extra["usage"]
+    return usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -19,7 +19,7 @@ from kraq_dspy.eval.scoring import OF_RETRIEVAL
 from kraq_dspy.eval.selection.candidates import BY_WORDS_ALONE, TRIED, Candidate, SelectionPlan
 from kraq_dspy.eval.selection.outcome import Selection, Tried
 from kraq_dspy.eval.selection.race import Deadline, Indexes, Race, RememberedQuestions
-from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
+from kraq_dspy.eval.statistics import bootstrap_mean, paired_difference
 from kraq_dspy.eval.summary import summarise_run
 from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.indexing.index import opening
@@ -36,6 +36,8 @@ from kraq_dspy.state import StepStates
 COPIED = 0.95
 """The median share of a question's words in its documents from which the questions were copied from these: those of
 people in eight data sets have medians from .39 to .88, questions by template 1.00."""
+MADE = frozenset(("checks", "solved_by"))
+"""Columns that `kraq testset make` alone writes."""
 RECALL, ANSWER_FOUND = "recall", "answer_found"
 _BUILDERS = ("extractor", "summarizer", "generator")
 """Roles whose models a graph asks."""
@@ -151,6 +153,7 @@ def select(
         questions=_shown(questions, "test.jsonl"),
         folder=None if out is None else Path(out),
         summary=summary,
+        are_made=all(example.metadata.keys() >= MADE for example in examples),
     )
 
 
@@ -247,7 +250,7 @@ def _with_graph(
 def _no_room_above(race: Race, best: Candidate) -> str:
     """Why no candidate could be told to be better than `best`, even one that found everything; "" if one could."""
     scores = list(race.scores(best).values())
-    if bootstrap_difference([1.0] * len(scores), scores).low > 0:
+    if paired_difference([1.0] * len(scores), scores).is_decided:
         return ""
     return f"{best.name} misses so little that nothing could be told to be better"
 
@@ -285,7 +288,7 @@ def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> t
     tried = []
     for candidate in order:
         scores = [complete[candidate][id] for id in scores_of_best]
-        difference = bootstrap_difference(scores, list(scores_of_best.values()), seed=plan.seed)
+        difference = paired_difference(scores, list(scores_of_best.values()), seed=plan.seed).interval
         interval = bootstrap_mean(scores, seed=plan.seed)
         tried.append(Tried(candidate, interval, difference, race.cost(candidate)))
 

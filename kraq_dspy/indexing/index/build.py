@@ -53,12 +53,15 @@ from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.reading.kept import STAGE as READ
+from kraq_dspy.reading.kept import read_passages
 from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import Settings
 from kraq_dspy.state import load_state
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
+_PARSED = 32  # passages that are parsed at once, while calls of models wait
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
 
@@ -340,7 +343,8 @@ class Builder(BuildParts):
     def _forget_others(self, document_ids: set[str], chunk_ids: set[str]) -> None:
         index = self.index
         index.delete(Extraction, set(index.ids(Extraction)) - chunk_ids)
-        index.results.prune("extract", chunk_ids)
+        for stage in (READ, "extract"):
+            index.results.prune(stage, chunk_ids)
         self._forget(set(index.ids(Document)) - document_ids, set(index.ids(Chunk)) - chunk_ids)
 
     def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
@@ -395,7 +399,7 @@ class Builder(BuildParts):
             self.index.results.unsettle("extract")
 
         self.extracted.update(ids)
-        chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
+        chunks = self._read_chunks(ids)
 
         batch: list[Extraction] = []
         async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):
@@ -409,6 +413,13 @@ class Builder(BuildParts):
         if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
             self.steps.settle("extract", stage)
         self.progress.finish("extract")
+
+    def _read_chunks(self, ids: Sequence[str]) -> Iterator[Chunk]:
+        """Yield the chunks, which the parser has read by then."""
+        for some in batches(ids, _PARSED):
+            chunks = self.index.get(Chunk, some)
+            read_passages(self.index, chunks)
+            yield from chunks
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
@@ -437,7 +448,9 @@ class Builder(BuildParts):
         return bool(self.was_finished) and not (added or self._changed or self._removed or self.extracted)
 
     async def ask(self) -> None:
-        """A question for each summary of an import; then the index is complete."""
+        """A question for each summary of an import, whose passages are read for it; then the index is complete."""
+        for _ in self._read_chunks(self.index.ids(Chunk)):
+            pass
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:

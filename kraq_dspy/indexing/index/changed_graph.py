@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kraq_dspy.asset.graph.build import Chosen, Graph, ResolvedMentions
+from kraq_dspy.asset.graph.build import Chosen, Graph, Ints, ResolvedMentions
 from kraq_dspy.asset.graph.numbered_graph import rows_by_group
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, numbered_passage_graph
 from kraq_dspy.asset.store.index import Index
@@ -57,10 +57,30 @@ def changed_entities(
             changed[key] = True
 
     changed |= _neighbours_of_moved(former, resolved)
+    changed |= _beside_weighed_otherwise(former, resolved, is_extracted, in_chunks)
 
     ids = {resolved.id_of(key) for key in np.flatnonzero(changed).tolist()}
     gone = former.keys() - {resolved.id_of(key) for key in range(len(resolved.keys))}
     return ChangedEntities(changed, frozenset(ids | gone), changed | resolved.subjects_with(changed))
+
+
+def _beside_weighed_otherwise(
+    former: Mapping[str, NamesAndChunks], resolved: ResolvedMentions, is_extracted: Chosen, in_chunks: Ints
+) -> Chosen:
+    """What stands in one passage with a phrase that has become an entity, or is none any more, though the passage is as
+    it was: it may have more neighbours now, or fewer."""
+    ids = {resolved.id_of(key): key for key in range(len(resolved.keys))}
+    chunk_ids = resolved.mentions.chunk_ids
+    of_gone = {chunk_id for id, (_, chunks) in former.items() if id not in ids for chunk_id in chunks}
+    is_new = np.array([id not in former for id in ids], dtype=np.bool_)
+
+    is_moved = np.array([chunk_id in of_gone for chunk_id in chunk_ids], dtype=np.bool_)
+    is_moved[in_chunks[is_new[in_chunks[:, 0]], 1]] = True
+    is_moved &= ~is_extracted
+
+    beside = np.zeros(len(resolved.keys), dtype=np.bool_)
+    beside[in_chunks[is_moved[in_chunks[:, 1]], 0]] = True
+    return beside
 
 
 def _neighbours_of_moved(former: Mapping[str, NamesAndChunks], resolved: ResolvedMentions) -> Chosen:

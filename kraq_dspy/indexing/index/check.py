@@ -22,6 +22,7 @@ from kraq_dspy.indexing.index.change import resume_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG
 from kraq_dspy.indexing.index.finishing import FINISHED
 from kraq_dspy.indexing.index.forgetting import erase_traces, text_in_lock, traces
+from kraq_dspy.reading.kept import STAGE as READ
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
 _SHOWN = 5
@@ -120,7 +121,8 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
             index.delete(Chunk, {chunk.id for chunk in index.all(Chunk) if chunk.document_id not in documents})
             chunk_ids = index.ids(Chunk)
             index.delete(Extraction, set(index.ids(Extraction)).difference(chunk_ids))
-            index.results.prune("extract", chunk_ids)
+            for stage in (READ, "extract"):
+                index.results.prune(stage, chunk_ids)
             index.results.unsettle(FINISHED)
         resume_index(path, **options)
     return check_index(path)

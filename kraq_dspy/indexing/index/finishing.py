@@ -16,6 +16,9 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
+from kraq_dspy.reading.analysis import Analysis
+from kraq_dspy.reading.kept import analyses_of
+from kraq_dspy.reading.reader import MADE_BY
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.settings import AskSettings, RunSettings, Settings
 from kraq_dspy.steps.bounded import ItemStream
@@ -64,7 +67,7 @@ class BuildParts:
         made_by = dataclasses.replace(self.settings, run=RunSettings(), roles={}, ask=AskSettings())
         fields = dataclasses.asdict(made_by)
         del fields["refusals"]
-        return json.dumps([__version__, fields, self.random_questions], sort_keys=True, default=str)
+        return json.dumps([__version__, MADE_BY, fields, self.random_questions], sort_keys=True, default=str)
 
 
 class IndexedPassages:
@@ -78,6 +81,9 @@ class IndexedPassages:
 
     def get(self, ids: Sequence[str]) -> Sequence[Chunk]:
         return self._index.get(Chunk, ids)
+
+    def analyses(self, ids: Sequence[str]) -> Mapping[str, Analysis]:
+        return analyses_of(self._index, ids)
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
         vectors = self._embedder.encode_queries(questions)
@@ -195,7 +201,9 @@ class Finishing:
         total: int,
         entities: Iterable[Entity],
     ) -> list[Question]:
-        asked_by = self._kraq.asked_by(communities, IndexedPassages(self._index, self._parts.embedder), self._steps)
+        entities = list(entities)
+        passages = IndexedPassages(self._index, self._parts.embedder)
+        asked_by = self._kraq.asked_by(communities, passages, self._steps, entities)
         shown = asked_by.shown(summaries, {community.id for community in self._kraq.worth_a_summary(communities)})
 
         coming = self._kraq.questions(
@@ -241,7 +249,7 @@ class Finishing:
 
     def _complete(self) -> None:
         """Tell readers that the index is whole, and what it was made by."""
-        if not self._index.count(Question):
+        if all(question.is_topic for question in self._index.all(Question)):
             self._parts.problems.append(NO_QUESTIONS)
         models = self._parts.models
         schemas = {**self._index.manifest.schemas, **models.schemas()}

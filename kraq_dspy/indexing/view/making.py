@@ -29,6 +29,7 @@ from kraq_dspy.indexing.view.steps import ViewSteps
 from kraq_dspy.models.lms.roles import LanguageModels, rule_based_models
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.reading.kept import STAGE as READ
 from kraq_dspy.records import Chunk, Document, Extraction, Question
 from kraq_dspy.settings import Settings, StoreSettings
 
@@ -119,6 +120,7 @@ def _take_documents(whole: Index, view: Index, document_ids: Collection[str]) ->
     order = whole.reading_order(view.ids(Document))
     for some in batches((chunk_id for chunk_id in whole.ids(Chunk) if chunk_id in order), _AT_ONCE):
         view.add(whole.get(Chunk, some))
+        view.results.take(READ, whole.results, some)
         extracted = whole.known(Extraction, some)
         view.add(whole.get(Extraction, [chunk_id for chunk_id in some if chunk_id in extracted]))
 

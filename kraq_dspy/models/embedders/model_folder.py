@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.package_file import PackageFile
 from kraq_dspy.errors import TOO_LITTLE_MEMORY, MissingExtraError, ModelError, lacks_memory, needs
-from kraq_dspy.models.package_file import PackageFile
 
 WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
 Tokenize = Callable[[list[str]], list[list[int]]]

@@ -32,10 +32,13 @@ from kraq_dspy.language.headings import (
 )
 from kraq_dspy.language.other_languages import may_announce, question_of_heading
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
-from kraq_dspy.language.text import parted, sentences
+from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
-from kraq_dspy.records import Chunk, Community, Question, Summary, content_id
+from kraq_dspy.programs.kraq.representative import representative
+from kraq_dspy.reading.analysis import Analysis
+from kraq_dspy.reading.reader import reader
+from kraq_dspy.records import PARSE, TOPIC, Chunk, Community, Entity, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, QuestionSettings
 
 MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
@@ -45,6 +48,8 @@ LONGEST = 140  # characters of a question
 DEFINING_READ = 200  # passages of an index, evenly drawn, in which definitions are looked for
 DEFINING = 0.04  # share of passages that define something, from which a small model asks well
 ANNOUNCING = 0.25  # share of communities whose headings announce a question, from which it does as well
+BROAD = 8  # passages of a community from which on a heading or a definition is a detail of it
+LONGEST_TOPIC = 12  # words
 SHOWN = 80  # words of a heading's text that a generator sees
 
 T = TypeVar("T")
@@ -58,6 +63,9 @@ class Passages(Protocol):
 
     def get(self, ids: Sequence[str]) -> Sequence[Chunk]:
         """The passages of these ids."""
+
+    def analyses(self, ids: Sequence[str]) -> Mapping[str, Analysis]:
+        """What the parser says of those of the passages that are in English, by their ids."""
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
         """Give for each question the ids of the passages nearest to it; empty lists if nothing
@@ -79,6 +87,10 @@ class ListedPassages:
 
     def get(self, ids: Sequence[str]) -> Sequence[Chunk]:
         return [self._chunks[id] for id in ids]
+
+    def analyses(self, ids: Sequence[str]) -> Mapping[str, Analysis]:
+        read = {id: reader().analysis(self._chunks[id].passage) for id in ids}
+        return {id: analysis for id, analysis in read.items() if analysis is not None}
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
         return [[] for _ in questions]
@@ -104,6 +116,17 @@ class AskedHeading:
     question: str
 
 
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What stands for a community, and who worded it: `EMBEDDED` for a template, `PARSE` or `TOPIC`."""
+
+    text: str
+    model: str
+
+
+_WITHOUT_MODEL = frozenset((EMBEDDED, PARSE, TOPIC))
+
+
 class AskedBy:
     """How the questions of some communities come about, under one policy.
 
@@ -123,6 +146,7 @@ class AskedBy:
         *,
         generator: str,
         is_small: bool = False,
+        entities: Iterable[Entity] = (),
     ) -> None:
         self.policy = policy_of(questions.asked_by, generator)
         self._communities, self._source = communities, passages
@@ -135,7 +159,8 @@ class AskedBy:
 
         asks_of_headings = self._is_mixed or self.policy == "templates"
         self._headed = headings_asked(communities, self._read, self._subject) if asks_of_headings else {}
-        self._template_of = {id: heading.question for id, heading in self._headed.items()}
+        self._asked_of = {id: Wording(heading.question, EMBEDDED) for id, heading in self._headed.items()}
+        self._entities = {entity.id: entity for entity in entities}
 
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
@@ -168,20 +193,53 @@ class AskedBy:
             return True
         if community.id in self._headed:
             return True
-        return self._suits_a_small_model and not asks_of_something(self.template(community, summary))
+        return self._suits_a_small_model and not self._asks_without_model(community, summary)
 
-    def template(self, community: Community, summary: str) -> str:
-        """A question after a heading of the community's passages or after its summary; "" if nothing is named."""
-        if community.id not in self._template_of:
+    def _asks_without_model(self, community: Community, summary: str) -> bool:
+        wording = self.template(community, summary)
+        return wording is not None and wording.model != TOPIC
+
+    def template(self, community: Community, summary: str) -> Wording | None:
+        """What is asked about the community without a model: after a heading of its passages or a definition in them,
+        of a statement that its parse turns into a question, and else its topic, which asks nothing. None where the
+        summary has no word."""
+        if not words(summary):
+            return None
+        if community.id not in self._asked_of:
+            self._asked_of[community.id] = self._without_model(community, summary)
+        return self._asked_of[community.id]
+
+    def _without_model(self, community: Community, summary: str) -> Wording:
+        passages = self._read(community.chunk_ids)
+
+        def by_rule(*, turns_statements: bool) -> str:
             question = question_about(
                 summary,
-                self._read(community.chunk_ids),
+                passages,
                 self._subject,
-                turns_statements=community.level > 0,
+                turns_statements=turns_statements,
                 language_of_corpus=self._language,
             )
-            self._template_of[community.id] = "" if question == NOTHING_NAMED else question
-        return self._template_of[community.id]
+            return question if question != NOTHING_NAMED else ""
+
+        defined = by_rule(turns_statements=False)
+        is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
+        if asks_of_something(defined) and not is_broad:
+            return Wording(defined, EMBEDDED)
+        if of_statement := self._asked_of_statements(community):
+            return Wording(of_statement, PARSE)
+        turned = by_rule(turns_statements=community.level > 0)
+        if asks_of_something(turned):
+            return Wording(turned, EMBEDDED)
+        title = summary.strip().partition("\n")[0]
+        return Wording(clipped(title, LONGEST_TOPIC), TOPIC)
+
+    def _asked_of_statements(self, community: Community) -> str:
+        """The question that stands for the community among those that its statements answer; "" for none."""
+        members = [self._entities[id] for id in community.entity_ids if id in self._entities]
+        weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
+        analyses = self._source.analyses(evenly(community.chunk_ids, MOST_READ))
+        return representative(analyses, weight_of_name)
 
     def is_usable(self, question: str, model: str, instructions: str) -> bool:
         """Whether the model's question stays.
@@ -201,13 +259,13 @@ class AskedBy:
         if not self._is_mixed:
             return list(questions)
         placed_questions = [
-            question if question.model == EMBEDDED else _worded(question, placed(question.text, self._subject))
+            question if question.model in _WITHOUT_MODEL else _worded(question, placed(question.text, self._subject))
             for question in questions
         ]
         doubtful = [
             question
             for question in placed_questions
-            if question.model != EMBEDDED and self._template_of.get(_of(question))
+            if question.model not in _WITHOUT_MODEL and self._has_question(_of(question))
         ]
         if not doubtful:
             return placed_questions
@@ -216,9 +274,13 @@ class AskedBy:
         astray: dict[str, Question] = {}
         for question, chunk_ids in zip(doubtful, nearest, strict=True):
             if chunk_ids and not any(chunk_id in question.chunk_ids for chunk_id in chunk_ids):
-                template = _worded(question, self._template_of[_of(question)])
-                astray[question.id] = dataclasses.replace(template, model=EMBEDDED)
+                wording = self._asked_of[_of(question)]
+                astray[question.id] = dataclasses.replace(_worded(question, wording.text), model=wording.model)
         return [astray.get(question.id, question) for question in placed_questions]
+
+    def _has_question(self, community_id: str) -> bool:
+        wording = self._asked_of.get(community_id)
+        return wording is not None and wording.model != TOPIC
 
     @cached_property
     def _subject(self) -> str:
@@ -275,7 +337,8 @@ def asked_in_words(counts: Mapping[str, int]) -> str:
 
 def _who(model: str) -> str:
     """The model's name without the hash of its adapter."""
-    return "templates" if model == EMBEDDED else model.partition("@")[0]
+    plain = {EMBEDDED: "templates", PARSE: "the parse of a statement", TOPIC: "topics alone"}
+    return plain.get(model) or model.partition("@")[0]
 
 
 def headings_asked(

@@ -24,9 +24,10 @@ from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.asset.graph.similar_names import meant_alike, merged_unasked, spelled_alike
+from kraq_dspy.asset.graph.weighing import weak_phrases
 from kraq_dspy.language.templates import NOTHING_NAMED
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, Passages, each_of
+from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, Passages, Wording, each_of
 from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
 from kraq_dspy.programs.kraq.describe import (
     AskQuestion,
@@ -89,7 +90,7 @@ class KRAQ(SavableModule):
         summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
 
         names = self.central_names(graph.entities)
-        asked_by = self.asked_by(communities, ListedPassages(chunks), steps)
+        asked_by = self.asked_by(communities, ListedPassages(chunks), steps, graph.entities)
         shown = asked_by.shown(summaries.values(), set(summaries))
         asked_questions = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
         questions = asked_by.leading_back([question async for question in asked_questions])
@@ -144,7 +145,9 @@ class KRAQ(SavableModule):
         return await self.described(graph, steps)
 
     async def resolved(self, mentions: Mentions, steps: Steps) -> ResolvedMentions:
-        """The first half of stage 2: what the extractions say, each name known for the thing that it means."""
+        """The first half of stage 2: what the extractions say, each name known for the thing that it means; phrases
+        that name nothing are left out (`weak_phrases`)."""
+        mentions = mentions.without(weak_phrases(mentions))
         return ResolvedMentions(mentions, await self._resolution(mentions, steps))
 
     async def described(self, graph: Graph, steps: Steps) -> Graph:
@@ -258,7 +261,9 @@ class KRAQ(SavableModule):
             written[done.id] = summary
             yield summary
 
-    def asked_by(self, communities: Sequence[Community], passages: Passages, steps: Steps) -> AskedBy:
+    def asked_by(
+        self, communities: Sequence[Community], passages: Passages, steps: Steps, entities: Iterable[Entity] = ()
+    ) -> AskedBy:
         """Tell who asks about the communities, by the settings and the generator that `steps` would
         ask."""
         return AskedBy(
@@ -267,6 +272,7 @@ class KRAQ(SavableModule):
             self.settings.questions,
             generator=steps.model("generator", self.ask),
             is_small=self.ask.candidates > 1 or has_small_tuned_generator(self.settings),
+            entities=entities,
         )
 
     async def questions(
@@ -295,16 +301,16 @@ class KRAQ(SavableModule):
         def question(community: Community, text: str, model: str) -> Question:
             return _question_about(community, text, model, document_of, names(community))
 
-        def template(community: Community, summary: str) -> str:
-            return asked_by.template(community, summary) if asked_by else ""
+        def template(community: Community, summary: str) -> Wording | None:
+            return asked_by.template(community, summary) if asked_by else None
 
         async def items() -> AsyncIterator[Item]:
             async for summary in each_of(summaries):
                 text, community = shown_summary(summary.title, summary.text), by_id[summary.community_id]
                 asks_model = asked_by is None or asked_by.asks_model(community, text)
-                instead = "" if asks_model else template(community, text)
-                if instead:
-                    of_templates.append(question(community, instead, EMBEDDED))
+                instead = None if asks_model else template(community, text)
+                if instead is not None:
+                    of_templates.append(question(community, instead.text, instead.model))
                 elif asked_by is None or asked_by.policy != "templates":
                     shown[community.id] = text
                     yield Item(community.id, {"summary": text})
@@ -314,8 +320,8 @@ class KRAQ(SavableModule):
             text, model = done.prediction.question, done.model
 
             is_usable = asked_by is None or asked_by.is_usable(text, model, instructions)
-            if not is_usable and (instead := template(community, summary)):
-                text, model = instead, EMBEDDED
+            if not is_usable and (instead := template(community, summary)) is not None:
+                text, model = instead.text, instead.model
             if model == EMBEDDED and text == NOTHING_NAMED:
                 continue  # nothing is asked if nothing is known
             yield question(community, text, model)
@@ -323,8 +329,8 @@ class KRAQ(SavableModule):
         for template_question in of_templates:
             yield template_question
         for community_id, summary in shown.items():  # whose calls failed
-            if instead := template(by_id[community_id], summary):
-                yield question(by_id[community_id], instead, EMBEDDED)
+            if (instead := template(by_id[community_id], summary)) is not None:
+                yield question(by_id[community_id], instead.text, instead.model)
 
     def central_names(self, entities: Iterable[Entity]) -> Callable[[Community], tuple[str, ...]]:
         """The names of a community's `settings.questions.names` entities with the most relationships."""

@@ -186,12 +186,14 @@ def mark_duplicates(questions: Sequence[Question], vectors: Vectors, similarity:
     """The same questions in the same order, `duplicate_of` set where an earlier, unmarked one asks the same.
 
     `vectors` is float32 `[n_questions, dim]`, rows L2-normalised. Two questions ask the same if their texts are equal
-    up to case and spaces, or if their cosine is at least `similarity`. Earlier means nearer to the front.
+    up to case and spaces, or if their cosine is at least `similarity`. Earlier means nearer to the front. A topic
+    repeats other topics alone, and no question repeats it.
     """
     original_of: list[int | None] = [None] * len(questions)  # index of the question that each one repeats
-    first_with_text: dict[str, int] = {}
+    first_with_text: dict[tuple[bool, str], int] = {}
     for index, question in enumerate(questions):
-        twin = first_with_text.setdefault(" ".join(question.text.casefold().split()), index)
+        plain = " ".join(question.text.casefold().split())
+        twin = first_with_text.setdefault((question.is_topic, plain), index)
         original_of[index] = None if twin == index else twin
 
     for start in range(0, len(questions), _BLOCK):
@@ -199,7 +201,8 @@ def mark_duplicates(questions: Sequence[Question], vectors: Vectors, similarity:
         near = vectors[start:stop] @ vectors[:stop].T >= similarity
         for row, column in np.argwhere(near):
             index, earlier = start + int(row), int(column)
-            if earlier < index and original_of[index] is None and original_of[earlier] is None:
+            is_alike = questions[index].is_topic == questions[earlier].is_topic
+            if is_alike and earlier < index and original_of[index] is None and original_of[earlier] is None:
                 original_of[index] = earlier
 
     return [

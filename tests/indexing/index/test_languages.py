@@ -72,7 +72,7 @@ def built(language: str, folder: Path, embedder: type[KeywordEmbedder]) -> tuple
     report = build_index(documents, folder / "index", embedder=embedder("one", "two"))
     with Index.open(folder / "index") as index:
         names = [entity.name for entity in index.all(Entity)]
-        questions = [question.text for question in index.questions(source="kraq")]
+        questions = [question.text for question in index.questions(source="kraq") if not question.is_topic]
     return folder / "index", names, questions, " ".join(report.problems)
 
 

@@ -93,11 +93,12 @@ def test_templates_alone_ask_no_model() -> None:
     assert (question.text, question.model, len(lm.history)) == ("Who directed Ed Wood?", EMBEDDED, 0)
 
 
-def test_templates_alone_ask_no_model_where_nothing_is_named_either() -> None:
+def test_templates_alone_ask_no_model_where_nothing_is_named_either_and_keep_a_topic() -> None:
     community = Community("c", 0, None, (), (), (), ())
     lm = DummyLM([{"question": "What is it about?"}])
     settings = Settings(questions=QuestionSettings(asked_by="templates"))
-    assert questions_of([community], [Summary("c", "", "so it goes on and on.")], lm, settings) == []
+    [topic] = questions_of([community], [Summary("c", "", "so it goes on and on.")], lm, settings)
+    assert (topic.text, topic.is_topic) == ("so it goes on and on.", True)
     assert lm.history == []
 
 

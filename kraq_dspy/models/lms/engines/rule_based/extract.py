@@ -1,4 +1,4 @@
-"""Extracts entities, relationships and claims: names, the words between two names, the sentences about one."""
+"""Extracts entities, relationships and claims: of English by its parse, else by capitals or by frequency."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,10 @@ from itertools import pairwise
 from kraq_dspy.language.names import frequent_terms, has_capitals, is_name, kind_of, names_in, without_words
 from kraq_dspy.language.text import clipped, sentences, words
 from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.reading.analysis import Analysis
+from kraq_dspy.reading.reader import reader, title_and_text
 
 PRONOUN = re.compile(r"^(He|She|It|They|His|Her|Its|Their)\b")
-FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")
 FIRST_ENTITIES, FIRST_LINKS, FIRST_CLAIMS = 12, 14, 6
 """What the first reading gives; gleaning gives the rest."""
 
@@ -82,7 +83,11 @@ def names_and_links(passage: str) -> dict[str, object]:
 
 def read(passage: str) -> Reading:
     """Find the names of a passage, what links them, and what is said of them."""
-    title, text = _title_and_text(passage)
+    analysis = reader().analysis(passage)
+    if analysis is not None:
+        return _by_parse(analysis)
+
+    title, text = title_and_text(passage)
     if not has_capitals(text or passage):
         return _by_frequency(title, text or passage)
 
@@ -117,6 +122,57 @@ def read(passage: str) -> Reading:
     return Reading(_described(sentence_about), _once(links), claims)
 
 
+def _by_parse(analysis: Analysis) -> Reading:
+    """What the parser found: names in full, phrases, and who does what to whom. A title that the text names is what
+    "he" and "it" stand for."""
+    title, parts = analysis.title, [sentence.text for sentence in analysis.sentences]
+    mentioned = [[each.text for each in sentence.named if not each.is_phrase] for sentence in analysis.sentences]
+    full_names = _full_names(title, parts, mentioned)
+    kinds = {full_names.get(each.text, each.text): each.kind for s in analysis.sentences for each in s.named}
+    is_about_title = title in full_names.values()
+
+    sentence_about: dict[str, str] = {}
+    if is_about_title or _names_something(title, mentioned):
+        sentence_about[title] = ""
+
+    links: list[Link] = []
+    claims: list[Claim] = []
+    focus = title if is_about_title else ""
+    for sentence, spans in zip(analysis.sentences, mentioned, strict=True):
+        names = list(dict.fromkeys(full_names[span] for span in spans))
+        if is_about_title or PRONOUN.match(sentence.text):
+            names = _with_focus(names, focus)
+        phrases = [each.text for each in sentence.named if each.is_phrase]
+        if not names and not phrases:
+            continue
+
+        for name in (*names, *phrases):
+            sentence_about[name] = sentence_about.get(name) or sentence.text
+        parsed = [(full_names.get(each.source, each.source), each) for each in sentence.links]
+        links += [
+            (source, full_names.get(link.target, link.target), link.predicate, clipped(sentence.text))
+            for source, link in parsed
+        ]
+        if names:
+            first_span_of = {full_names[span]: span for span in reversed(spans)}
+            links += _links(sentence.text, names, first_span_of)
+        subjects = [*names, *(source for source, _ in parsed), *phrases]
+        claims.append((subjects[0], _other(names), clipped(sentence.text)))
+        if names:
+            focus = title if is_about_title else names[0]
+
+    if sentence_about.get(title) == "":
+        sentence_about[title] = next(iter(parts), "")
+    described = {name: (_kind(name, kinds.get(name, ""), part), clipped(part)) for name, part in sentence_about.items()}
+    return Reading(described, _once(links), claims)
+
+
+def _kind(name: str, parsed: str, part: str) -> str:
+    """What the parser says that a name is, unless the sentence says that it is a work, an event or a species."""
+    stated = kind_of(_bare(name), part)
+    return stated if parsed in ("", "concept") or stated in ("work", "event", "species") else parsed
+
+
 def _with_focus(names: list[str], focus: str) -> list[str]:
     """The names, and before them what the sentences before were about, which "he" may stand for."""
     return [focus, *names] if focus and focus not in names else names
@@ -148,20 +204,6 @@ def _described(about: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 def _other(names: list[str]) -> str:
     """The second of two names; if there are more, the sentence is about more than what links the first to one."""
     return names[1] if len(names) == 2 else ""
-
-
-def _title_and_text(passage: str) -> tuple[str, str]:
-    """A short first line without a full stop is a title; what names nothing (a number, a file) is left out."""
-    first, _, rest = passage.strip().partition("\n")
-    first = first.strip().lstrip("# ").strip()
-    if (
-        rest.strip()
-        and 0 < len(first) <= 100
-        and len(first.split()) <= 14
-        and not first.endswith((".", "。", ":", "?"))
-    ):
-        return first if re.search(r"[^\W\d_]{2}", first) and not FILE.fullmatch(first) else "", rest.strip()
-    return "", passage.strip()
 
 
 def _bare(name: str) -> str:

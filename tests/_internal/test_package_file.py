@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy._internal.package_file import PackageFile
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.models.embedders.model_folder import MINILM_WEIGHTS
 from kraq_dspy.models.embedders.packaged_embedder import PACKAGED_MODELS, PackagedEmbedder
-from kraq_dspy.models.package_file import PackageFile
 
 KNOWN = [MINILM_WEIGHTS, *(model.weights for model in PACKAGED_MODELS.values())]
 

@@ -1,0 +1,76 @@
+"""Chooses the question that stands for a community among those that its statements answer.
+
+The statement nearest to the middle of all of them says most of what they share (centroids: Radev et al. 2004, MEAD).
+Its question also has to cover the community: the share of its entities that the statement names, weighed by how
+connected they are, and the share of its passages that name one of these. So a broad community is not asked about a
+detail of one passage, if anything else is told.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kraq_dspy.language.text import content_words
+from kraq_dspy.reading.analysis import Analysis, Asked, Sentence
+
+LEAST = 0.3  # weight of a question that may stand for a community
+TELLING = 9  # words from which on a question says enough
+MOST_COMPARED = 400  # statements
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    chunk_id: str
+    sentence: Sentence
+    asked: Asked
+    names: frozenset[str]
+
+
+def representative(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> str:
+    """The question of the community whose passages these are, by the chunk's id; "" if none may stand for it.
+
+    `weight_of_name` has the community's names, folded.
+    """
+    candidates = list(_candidates(analyses, weight_of_name))[:MOST_COMPARED]
+    if not candidates:
+        return ""
+
+    nearness = _nearness_to_middle([candidate.sentence.text for candidate in candidates])
+    named_in = {id: _names_of(analysis.sentences) & weight_of_name.keys() for id, analysis in analyses.items()}
+    total = sum(weight_of_name.values()) or 1.0
+
+    def worth(number: int) -> float:
+        candidate = candidates[number]
+        covered = sum(weight_of_name[name] for name in candidate.names) / total
+        passages = sum(not candidate.names.isdisjoint(names) for names in named_in.values()) / len(named_in)
+        says = min(1.0, len(candidate.asked.question.split()) / TELLING) ** 2
+        return says * candidate.asked.weight * (0.2 + nearness[number]) * (0.1 + math.sqrt(covered)) * (0.2 + passages)
+
+    return candidates[max(range(len(candidates)), key=lambda number: (worth(number), -number))].asked.question
+
+
+def _candidates(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> Iterable[_Candidate]:
+    for chunk_id, analysis in analyses.items():
+        for sentence, asked in analysis.asked():
+            names = _names_of([sentence]) & weight_of_name.keys()
+            asks_of_it = any(name in asked.question.casefold() for name in names)
+            if names and asks_of_it and asked.weight >= LEAST:
+                yield _Candidate(chunk_id, sentence, asked, frozenset(names))
+
+
+def _names_of(sentences: Iterable[Sentence]) -> set[str]:
+    return {named.text.casefold() for sentence in sentences for named in sentence.named}
+
+
+def _nearness_to_middle(texts: Sequence[str]) -> list[float]:
+    """The cosine of each text's words with those of all texts together, rare words counting more."""
+    bags = [set(content_words(text)) for text in texts]
+    spread = Counter(word for bag in bags for word in bag)
+    weight = {word: spread[word] * math.log(1 + len(bags) / spread[word]) for word in spread}
+    length_of_middle = math.sqrt(sum(value**2 for value in weight.values())) or 1.0
+    nearness = []
+    for bag in bags:
+        length = math.sqrt(len(bag)) or 1.0
+        nearness.append(sum(weight[word] for word in bag) / (length * length_of_middle))
+    return nearness

@@ -1,0 +1,108 @@
+"""Defines what the parser says of a passage: records that are kept with the passage."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kraq_dspy.records import PHRASE
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a sentence names, without article: `kind` is that of an entity, or `PHRASE`.
+
+    `head` is the lemma of its noun.
+
+    >>> Named("motor cortex", PHRASE, "cortex").is_phrase
+    True
+    """
+
+    text: str
+    kind: str
+    head: str = ""
+
+    @property
+    def is_phrase(self) -> bool:
+        return self.kind == PHRASE
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A subject, its verb, and the verb's object or what a preposition leads to, in the words of the sentence."""
+
+    source: str
+    predicate: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that the sentence answers, and the answer in the sentence's words.
+
+    `word` is "who", "what", "which", "when", "where", "why", "how" or "how many". `weight` from 0 to 1 says how well
+    the question stands alone: the names and rare things that it has. `about` are the things of the sentence that the
+    question names.
+    """
+
+    question: str
+    answer: str
+    word: str
+    weight: float
+    about: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the passage, as it stands there; `named` and `links` in reading order."""
+
+    text: str
+    named: tuple[Named, ...] = ()
+    links: tuple[Link, ...] = ()
+    asked: tuple[Asked, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a passage says. `title` is its first line, if that is none of its text."""
+
+    title: str
+    sentences: tuple[Sentence, ...]
+
+    def asked(self) -> Iterator[tuple[Sentence, Asked]]:
+        """Yield each question with the sentence that answers it, in reading order."""
+        for sentence in self.sentences:
+            for asked in sentence.asked:
+                yield sentence, asked
+
+
+def to_values(analysis: Analysis) -> list[Any]:
+    """The analysis as lists of JSON, which `from_values` reads.
+
+    >>> ada = Analysis("Ada", (Sentence("Ada met Charles.", (Named("Ada", "person"),)),))
+    >>> from_values(to_values(ada)) == ada
+    True
+    """
+    sentences = [
+        [
+            sentence.text,
+            [[each.text, each.kind, each.head] for each in sentence.named],
+            [[each.source, each.predicate, each.target] for each in sentence.links],
+            [[each.question, each.answer, each.word, each.weight, list(each.about)] for each in sentence.asked],
+        ]
+        for sentence in analysis.sentences
+    ]
+    return [analysis.title, sentences]
+
+
+def from_values(values: list[Any]) -> Analysis:
+    """Read what `to_values` wrote."""
+    title, sentences = values
+    read = []
+    for text, named, links, asked in sentences:
+        questions = tuple(
+            Asked(question, answer, word, weight, tuple(about)) for question, answer, word, weight, about in asked
+        )
+        read.append(
+            Sentence(text, tuple(Named(*each) for each in named), tuple(Link(*each) for each in links), questions)
+        )
+    return Analysis(title, tuple(read))

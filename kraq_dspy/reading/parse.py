@@ -1,0 +1,175 @@
+"""Takes out of a parsed sentence what it names, and who does what to whom."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kraq_dspy.language.names import INITIALS
+from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.reading.analysis import Link, Named
+from kraq_dspy.reading.vocabulary import FILLERS
+from kraq_dspy.records import PHRASE
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+KINDS = {
+    "PERSON": "person",
+    "ORG": "organisation",
+    "GPE": "place",
+    "LOC": "place",
+    "FAC": "place",
+    "NORP": "group",
+    "EVENT": "event",
+    "WORK_OF_ART": "work",
+    "LAW": "work",
+    "PRODUCT": "product",
+}
+"""The labels of spaCy's names, as kinds of entities; amounts, dates and the like name nothing."""
+MEASURES = frozenset(("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"))
+LONGEST_PHRASE = 5  # words
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_ODD = re.compile(r"[|<>=#*_{}\[\]\\/@]|^\W|\.\.|https?:|www\.")
+
+
+def named_in(sentence: "Span") -> list[Named]:
+    """Names and noun phrases in reading order, each once; a phrase that is a part of a name is left out."""
+    found = [*_names(sentence), *_phrases(sentence)]
+    found.sort(key=lambda each: each[0])
+    unique = {named.text.casefold(): named for _, named in reversed(found)}
+    return list(reversed(unique.values()))
+
+
+def _names(sentence: "Span") -> Iterator[tuple[int, Named]]:
+    """spaCy's names, and words with capitals that its tagger takes for names."""
+    taken: set[int] = set()
+    for entity in sentence.ents:
+        if entity.label_ in MEASURES or entity.label_ == "LANGUAGE":
+            continue
+        if entity.label_ == "NORP" and entity.root.pos_ == "ADJ":
+            continue  # "American" says what a thing is like
+        text = _clean(list(entity))
+        has_noun = any(token.pos_ in ("PROPN", "NOUN") for token in entity) or text[:1].isupper()
+        if text and has_noun and not _is_plain_word(entity):
+            taken.update(range(entity.start, entity.end))
+            yield entity.start, Named(text, KINDS.get(entity.label_, "concept"), entity.root.lemma_.lower())
+
+    run: list[Token] = []
+    for token in [*sentence, None]:
+        is_part = token is not None and token.pos_ == "PROPN" and token.i not in taken and not token.ent_type_
+        if token is not None and is_part:
+            run.append(token)
+            continue
+        text = _clean(run)
+        if text and any(letter.isupper() for letter in text) and not (len(run) == 1 and _begins(run[0])):
+            yield run[0].i, Named(text, "concept", run[-1].lemma_.lower())
+        run = []
+
+
+def _is_plain_word(entity: "Span") -> bool:
+    """Whether a single word with a small letter, which is no name of somebody, was taken for a name."""
+    return len(entity) == 1 and entity.text.islower() and entity.label_ not in ("PERSON", "GPE", "NORP")
+
+
+def _begins(token: "Token") -> bool:
+    """Whether the capital may be the sentence's: a word that is no acronym begins it."""
+    return bool(token.i == token.sent.start and token.text.istitle())
+
+
+def _phrases(sentence: "Span") -> Iterator[tuple[int, Named]]:
+    for chunk in sentence.noun_chunks:
+        head = chunk.root
+        if head.pos_ != "NOUN" or head.ent_type_ in MEASURES:
+            continue
+        words = [token for token in chunk if not _is_left_out(token)]
+        while words and (words[0].pos_ not in ("NOUN", "PROPN", "ADJ", "VERB") or not words[0].text[:1].isalpha()):
+            words.pop(0)
+        if not words or len(words) > LONGEST_PHRASE or (len(words) == 1 and head.lemma_.lower() in FILLERS):
+            continue
+        text = _clean(words)
+        if text:
+            yield words[0].i, Named(_lowered(words, text), PHRASE, head.lemma_.lower())
+
+
+def _is_left_out(token: "Token") -> bool:
+    """Articles, numbers and what points at something: none of what a phrase names."""
+    return (
+        token.pos_ in ("DET", "PRON", "NUM", "PUNCT", "SPACE", "ADV", "CCONJ", "SYM")
+        or token.tag_ in ("PRP$", "POS", "JJR", "JJS")
+        or token.lower_
+        in ("other", "such", "same", "many", "several", "few", "certain", "own", "first", "last", "next")
+    )
+
+
+def _lowered(words: "list[Token]", text: str) -> str:
+    """The phrase without the capital of the sentence that it begins."""
+    first = words[0]
+    begins = all(token.pos_ in ("DET", "PUNCT", "SPACE") for token in first.doc[first.sent.start : first.i])
+    if begins and first.text.istitle() and first.pos_ != "PROPN" and not first.ent_type_:
+        return text[:1].lower() + text[1:]
+    return text
+
+
+def _clean(words: "list[Token]") -> str:
+    """The words as they stand; "" for what is no name by its letters."""
+    words = list(words)
+    while words and (words[0].pos_ in ("DET", "PUNCT", "SPACE") or words[0].lower_ in ("the", "a", "an")):
+        words.pop(0)
+    while words and (words[-1].pos_ in ("PUNCT", "SPACE") or words[-1].tag_ == "POS"):
+        words.pop()
+    text = "".join(token.text_with_ws for token in words).strip()
+    if text.endswith(".") and not INITIALS.fullmatch(text):
+        text = text[:-1]
+    if not _LETTERS.search(text) or _ODD.search(text) or "\n" in text or len(text) > 80:
+        return ""
+    return "" if text.lower() in STOP or text.count("(") != text.count(")") else text
+
+
+def links_in(sentence: "Span", named: list[Named]) -> list[Link]:
+    """Subject, verb and object, where both ends are named; also what a preposition of the verb leads to."""
+    by_text = {each.text.casefold(): each.text for each in named}
+    links = []
+    for verb in sentence:
+        if verb.pos_ not in ("VERB", "AUX"):
+            continue
+        subjects = [child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass")]
+        if not subjects:
+            continue
+        source = _name_of(subjects[0], by_text)
+        if not source:
+            continue
+        for predicate, target_token in _targets(verb):
+            target = _name_of(target_token, by_text)
+            if target and target != source:
+                links.append(Link(source, predicate, target))
+    return links
+
+
+def _targets(verb: "Token") -> Iterator[tuple[str, "Token"]]:
+    """What the verb leads to, each with the words between."""
+    spoken = _verb_phrase(verb)
+    for child in verb.children:
+        if child.dep_ in ("dobj", "attr", "oprd", "dative") and child.pos_ in ("NOUN", "PROPN"):
+            yield from ((spoken, each) for each in (child, *child.conjuncts))
+        elif child.dep_ in ("prep", "agent"):
+            for deeper in child.children:
+                if deeper.dep_ == "pobj":
+                    yield f"{spoken} {child.lower_}", deeper
+        elif child.dep_ == "xcomp" and child.pos_ == "VERB":
+            yield from ((f"{spoken} to {predicate}", token) for predicate, token in _targets(child))
+
+
+def _verb_phrase(verb: "Token") -> str:
+    parts = [child for child in verb.children if child.dep_ in ("auxpass", "neg", "prt")]
+    return " ".join(token.lower_ for token in sorted([*parts, verb], key=lambda token: token.i))
+
+
+def _name_of(token: "Token", by_text: dict[str, str]) -> str:
+    """The longest thing that is named with this head; "" for none."""
+    for start in range(token.left_edge.i, token.i + 1):
+        for end in range(min(token.right_edge.i, token.i + 4), token.i - 1, -1):
+            text = token.doc[start : end + 1].text.strip().casefold()
+            text = text if text in by_text else text.removesuffix(".")
+            if text in by_text:
+                return by_text[text]
+    return ""

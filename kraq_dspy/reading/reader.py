@@ -1,0 +1,139 @@
+"""Reads passages in English, each once as long as it is remembered; one reader serves a process."""
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from kraq_dspy.language.text import sentences
+from kraq_dspy.language.told import language_of, may_be_english
+from kraq_dspy.reading.analysis import Analysis, Sentence
+from kraq_dspy.reading.asking import asked_of, plain_text
+from kraq_dspy.reading.parse import links_in, named_in
+from kraq_dspy.reading.pipeline import pipeline
+
+READING = 1
+"""The version of what is read, and how: to be raised with each change of it."""
+MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
+"""Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
+REMEMBERED = 2_000  # passages
+LONGEST = 1_200  # characters of a sentence that is parsed; what is longer is a list or a table
+TELLING = 240  # letters from which on a passage tells its language; a shorter one is in its document's
+_BATCH = 64  # sentences that are parsed at once
+_SITE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|co|uk|info|tv|us)")
+_SPEAKER = re.compile(r"^[A-Z][\w .'-]{0,30}: ")
+_APART = re.compile(r"(?<=\w) ([.,;:!?]|'(?:s|t|ll|re|ve|d|m)\b|n't\b)")
+"""Punctuation that a data set has set apart from its word."""
+_FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")
+
+
+class Reader:
+    """Remembers what it read. Safe for threads; the parser works in one at a time."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Analysis | None] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def analysis(self, passage: str) -> Analysis | None:
+        """What the parser says of a passage; None of one that is not in English."""
+        passage = passage.strip()
+        with self._lock:
+            if passage not in self._known:
+                read = next(self._parsed([passage])) if is_english(passage) else None
+                self.remember({passage: read})
+            return self._known[passage]
+
+    def remember(self, analyses: Mapping[str, Analysis | None]) -> None:
+        """Take over what was read before, by passage; None says that a passage is in another language."""
+        with self._lock:
+            for passage, analysis in analyses.items():
+                self._known[passage.strip()] = analysis
+                self._known.move_to_end(passage.strip())
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+
+    def analyses(self, passages: Sequence[str]) -> list[Analysis]:
+        """What the parser says of passages that are known to be in English."""
+        with self._lock:
+            return list(self._parsed(passages))
+
+    def _parsed(self, passages: Sequence[str]) -> Iterator[Analysis]:
+        titled = [title_and_text(passage) for passage in passages]
+        parts = [sentences(text) for _, text in titled]
+        parsed = self._sentences(
+            (part, speaker_of(title), tale_of(title, own))
+            for (title, _), own in zip(titled, parts, strict=True)
+            for part in own
+        )
+        for (title, _), own in zip(titled, parts, strict=True):
+            yield Analysis(title, tuple(sentence for _ in own for sentence in next(parsed)))
+
+    def _sentences(self, parts: Iterable[tuple[str, str, str]]) -> Iterator[list[Sentence]]:
+        """What the parser says of each part; it finds the sentences of texts in one case, which rules do not."""
+        every = list(parts)
+        docs = pipeline().pipe((_parseable(text) for text, *_ in every), batch_size=_BATCH)
+        for (text, speaker, tale), doc in zip(every, docs, strict=True):
+            spans = list(doc.sents)
+            read = []
+            for span in spans:
+                named = named_in(span)
+                own_text = text if len(spans) == 1 else span.text.strip()
+                read.append(
+                    Sentence(own_text, tuple(named), tuple(links_in(span, named)), tuple(asked_of(span, speaker, tale)))
+                )
+            yield read or [Sentence(text)]
+
+
+@lru_cache(maxsize=1)
+def reader() -> Reader:
+    """The reader of this process."""
+    return Reader()
+
+
+def is_english(text: str, document: str = "") -> bool:
+    """Whether a passage is one that the parser may read; a short one is in the language of its `document`.
+
+    >>> is_english("The lighthouse keeper of Harrow mended the lamp before the storm came.")
+    True
+    >>> is_english("Der Leuchtturmwärter reparierte die Lampe, bevor der Sturm kam.")
+    False
+    """
+    told_by = text if len(text) >= TELLING or not document else document
+    return language_of(told_by) == "en" and may_be_english(text)
+
+
+def title_and_text(passage: str) -> tuple[str, str]:
+    """A short first line without a full stop is a title; what names nothing (a number, a file) is left out."""
+    first, _, rest = passage.strip().partition("\n")
+    first = first.strip().lstrip("# ").strip()
+    is_title = 0 < len(first) <= 100 and len(first.split()) <= 14 and not first.endswith((".", "。", ":", "?"))
+    if rest.strip() and is_title:
+        return first if re.search(r"[^\W\d_]{2}", first) and not _FILE.fullmatch(first) else "", rest.strip()
+    return "", passage.strip()
+
+
+def speaker_of(title: str) -> str:
+    """Who "we" are in a document: the site or the organisation that its title names; "" if it names none."""
+    if _SITE.fullmatch(title):
+        return title
+    return ""
+
+
+def tale_of(title: str, parts: Sequence[str]) -> str:
+    """The title of a text all in small letters, which tells of figures; "" of any other.
+
+    >>> tale_of("the fox and the geese", ["the fox came to a meadow ."])
+    'the fox and the geese'
+    """
+    is_short = 0 < len(title.split()) <= 8 and not re.search(r"[\d“”\"]", title)
+    return title if is_short and title.islower() and all(map(str.islower, parts[:10])) else ""
+
+
+def _parseable(text: str) -> str:
+    """The sentence without who speaks it and without citations; in small letters where it is all capitals."""
+    text = plain_text(_SPEAKER.sub("", text)) if len(text) <= LONGEST and "|" not in text and "\t" not in text else ""
+    text = _APART.sub(r"\1", text)
+    letters = [letter for letter in text if letter.isalpha()]
+    is_shouted = len(letters) > 20 and sum(map(str.isupper, letters)) > 0.9 * len(letters)
+    return text.lower() if is_shouted else text

@@ -1,0 +1,102 @@
+"""English is read by a parser: what a passage names, who does what to whom, and what its sentences answer."""
+
+import pytest
+
+from kraq_dspy.errors import ModelError
+from kraq_dspy.reading import pipeline as pipelines
+from kraq_dspy.reading.analysis import Analysis, from_values, to_values
+from kraq_dspy.reading.reader import Reader, is_english, reader
+from kraq_dspy.records import PHRASE
+
+LIGHTHOUSE = (
+    "Harrow lighthouse\n"
+    "Mira Tolan repaired the old lamp in 1902. The keeper watched the harbor because two ships had sunk near Harrow. "
+    "The harbor commission paid forty workers for the new tower."
+)
+TALE = (
+    "the fox and the geese\n"
+    "the fox came to a meadow , where he found a flock of fine fat geese . the old goose asked the fox for one hour of "
+    "prayer . the clever geese sang a long song in the evening ."
+)
+
+
+def read(passage: str) -> Analysis:
+    analysis = reader().analysis(passage)
+    assert analysis is not None
+    return analysis
+
+
+def questions(passage: str) -> dict[str, str]:
+    return {asked.question: asked.answer for _, asked in read(passage).asked()}
+
+
+def test_a_passage_has_names_with_kinds_and_phrases_without_articles() -> None:
+    kinds = {named.text: named.kind for sentence in read(LIGHTHOUSE).sentences for named in sentence.named}
+    assert kinds["Mira Tolan"] == "person"
+    assert kinds["old lamp"] == kinds["harbor commission"] == PHRASE
+    assert not any(name.startswith("the ") for name in kinds)
+
+
+def test_who_does_what_to_whom_is_a_link() -> None:
+    links = [(link.source, link.predicate, link.target) for s in read(LIGHTHOUSE).sentences for link in s.links]
+    assert ("Mira Tolan", "repaired", "old lamp") in links
+
+
+def test_a_statement_is_asked_about_by_its_subject_its_object_its_time_and_its_numbers() -> None:
+    asked = questions(LIGHTHOUSE)
+    assert asked["Who repaired the old lamp in 1902?"] == "Mira Tolan"
+    assert asked["What did Mira Tolan repair in 1902?"] == "the old lamp"
+    assert asked["When did Mira Tolan repair the old lamp?"] == "in 1902"
+    assert asked["How many workers did the harbor commission pay for the new tower?"] == "forty"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "They repaired the old lamp of the lighthouse in 1902.",  # who are they?
+        "This lamp warned the captains of the northern fleet.",
+        "Mira Tolan did not repair the old lamp in 1902.",
+        "“Mira Tolan repaired the old lamp in 1902.”",
+        "Opening hours of the lighthouse museum in Harrow",
+        "Contact us | Privacy | Terms of use of the lighthouse.",
+        "The samples were washed with cold water in the harbor laboratory.",
+    ],
+)
+def test_no_question_is_asked_of_what_does_not_stand_alone(sentence: str) -> None:
+    assert questions(sentence) == {}
+
+
+def test_a_text_in_small_letters_is_read_and_its_figures_are_asked_about_with_its_title() -> None:
+    named = {named.text for sentence in read(TALE).sentences for named in sentence.named}
+    assert {"fox", "meadow", "old goose"} <= named
+    assert len(read(TALE).sentences) == 3
+    assert all(question.startswith("In “the fox and the geese”, ") for question in questions(TALE))
+    assert questions(TALE)
+
+
+def test_a_text_in_capitals_is_read_like_another() -> None:
+    named = {named.text.casefold() for s in read(LIGHTHOUSE.upper()).sentences for named in s.named}
+    assert {"old lamp", "harbor commission"} <= named
+
+
+def test_who_says_we_is_the_site_that_the_title_names() -> None:
+    asked = questions("harrow-news.com\nWe may share your e-mail address with advertising partners in Europe.")
+    assert "What may harrow-news.com share with advertising partners in Europe?" in asked
+
+
+def test_another_language_does_not_reach_the_parser() -> None:
+    german = "Der Leuchtturmwärter reparierte die alte Lampe, bevor der Sturm kam, und die Schiffe waren gerettet."
+    assert Reader().analysis(german) is None
+    assert not is_english("Die Lampe.", document=german)
+
+
+def test_an_analysis_is_what_it_was_after_it_was_kept() -> None:
+    analysis = read(LIGHTHOUSE)
+    assert from_values(to_values(analysis)) == analysis
+
+
+def test_another_file_than_the_known_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipelines, "_makers_folder", lambda: None)
+    monkeypatch.setitem(pipelines._FILES, "tokenizer", (pipelines._FILES["tokenizer"][0], "0" * 64))
+    with pytest.raises(ModelError, match=r"tokenizer.*0{64}.*pip install"):
+        pipelines.pipeline_folder()
