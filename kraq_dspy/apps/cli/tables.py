@@ -13,9 +13,10 @@ from kraq_dspy.apps.cli.evaluate import Baseline, RunOut, make_report, named_sco
 from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import output, print_json, say
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, EvaluationError
 
 if TYPE_CHECKING:
+    from kraq_dspy.eval.summary import TableSummary
     from kraq_dspy.papers.tables.table import EvalTable
 
 DEFINITIONS = Path(__file__).resolve().parents[2] / "papers" / "tables" / "definitions"
@@ -116,7 +117,7 @@ class RunTable(Builds):
         require_writable(options.out, self.indexes)
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
-        make_report(options.out, None, self.seed, json=self.json)
+        require_rows(make_report(options.out, None, self.seed, json=self.json))
 
     def _require_agreed_table(self, path: Path, table: "EvalTable") -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""
@@ -130,6 +131,17 @@ class RunTable(Builds):
         for system in (of_paper, *table.systems):
             places += asked_about(settings_of(system, Settings()))
         self.require_agreed(table_file(path), list(dict.fromkeys(places)))
+
+
+def require_rows(summary: "TableSummary") -> None:
+    """Raises EvaluationError, once the report is written, if every row of a system failed."""
+    for run in summary.runs:
+        for system in run.systems:
+            if system.n and system.n_failed == system.n:
+                raise EvaluationError(
+                    f"Every row of {system.name!r} on {run.header.dataset} failed ({system.n} of {system.n}); most "
+                    f"often: {next(iter(system.reasons))}. Fix that and run the same command with --retry-failed."
+                )
 
 
 def read(name: str) -> "EvalTable":
