@@ -58,6 +58,10 @@ class RunTable(Builds):
         str | None, typer.Option(help="Judge of the answers: none, binary, or rubric (4 and 5 of 5 are right).")
     ] = None
     metric: Annotated[list[str] | None, typer.Option(help="A column more; may be repeated.")] = None
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC", help="Leave this column out, such as meteor (WordNet); may be repeated."),
+    ] = None
     out: RunOut = None
     indexes: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps the indexes of data sets.")] = Path(
         "runs/indexes"
@@ -88,7 +92,7 @@ class RunTable(Builds):
             definition = definition.with_state(state)
         if self.concurrency is not None:
             definition = dataclasses.replace(definition, concurrency=self.concurrency)
-        definition = with_metrics(definition, self.judge, self.metric or ())
+        definition = without_metrics(with_metrics(definition, self.judge, self.metric or ()), self.without or ())
         settings = self.settings()
         names = dataset_names(self.data, self.dataset or (), definition.datasets)
         samples: dict[str, int | None] = {}
@@ -131,6 +135,16 @@ class RunTable(Builds):
         for system in (of_paper, *table.systems):
             places += asked_about(settings_of(system, Settings()))
         self.require_agreed(table_file(path), list(dict.fromkeys(places)))
+
+
+def without_metrics(table: "EvalTable", left_out: list[str] | tuple[str, ...]) -> "EvalTable":
+    """Leave columns out. Raises ConfigError for one that the table does not have, and if none is left."""
+    if unknown := sorted(set(left_out) - set(table.metrics)):
+        raise ConfigError(f"--without {unknown[0]}: the table has no such column; it has: {', '.join(table.metrics)}.")
+    metrics = tuple(metric for metric in table.metrics if metric not in left_out)
+    if not metrics:
+        raise ConfigError(f"--without leaves no column of {', '.join(table.metrics)}.")
+    return dataclasses.replace(table, metrics=metrics)
 
 
 def require_rows(summary: "TableSummary") -> None:
