@@ -46,7 +46,7 @@ from kraq_dspy.models.lms.engines.rule_based.summarize import community_summary
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe import shown_summary
-from kraq_dspy.programs.kraq.question_text import PLAIN, plainness
+from kraq_dspy.programs.kraq.question_text import PLAIN, plainness, shares_a_word
 from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
 from kraq_dspy.records import Summary
 from kraq_dspy.settings import EncoderSettings, RoleSettings
@@ -257,7 +257,8 @@ def of_teacher(file: Path) -> Iterator[Pair]:
                 and 4 <= len(question.split()) <= MOST_WORDS
                 and BEGINS.match(question)
                 and not ASKS_FOR_NAME.match(question)
-                and is_of_its_text(question, shown, TEACHER)
+                and is_of_its_text(question, TEACHER)
+                and shares_a_word(question, shown)
                 and plainness(question, shown) >= 0.6
             ):
                 yield of_handbook(row, text, question, f"{row['id']} {question}", "teacher")

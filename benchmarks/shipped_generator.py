@@ -40,7 +40,7 @@ from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.local_models import QUESTIONS, adapter_folder, weights_hash
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.programs.kraq.describe import AskQuestion
-from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
+from kraq_dspy.programs.kraq.question_text import shares_a_word, stands_alone
 from kraq_dspy.settings import QUESTIONS_BASE, EncoderSettings, RoleSettings
 from kraq_dspy.signatures import GenerateQuestion
 
@@ -125,7 +125,7 @@ def print_table(options: Any) -> None:
         by_id = {row["id"]: row["question"] for row in some}
         questions = [by_id[id] for id in common]
         alone = [
-            is_of_its_text(text, pairs[id]["summary"], GenerateQuestion.instructions)
+            stands_alone(text, GenerateQuestion.instructions) and shares_a_word(text, pairs[id]["summary"])
             for text, id in zip(questions, common, strict=True)
         ]
         backed = [supported(text, pairs[id]["summary"]) for text, id in zip(questions, common, strict=True)]

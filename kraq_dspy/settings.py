@@ -393,6 +393,9 @@ KNOWN_ENCODERS = (
 )  # fmt: skip
 """Encoders with a short name: the packaged one, and those with weights on the hub."""
 
+QUESTION_TOKENS = 60
+"""Most tokens of a tuned generator's reply: a question in its field markers. An adapter that does not end its reply
+would otherwise write until its context is full."""
 QUESTIONS_BASE = "gguf/smollm2-135m"
 """The model that writes questions with the packaged adapter, even if you name none."""
 

@@ -8,7 +8,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, signature_for
 from kraq_dspy.exam.kinds import KINDS
 from kraq_dspy.exam.kinds.kind import texts_of
-from kraq_dspy.programs.kraq.question_text import stands_alone
+from kraq_dspy.programs.kraq.question_text import shares_a_word, stands_alone
 from kraq_dspy.state import SavableModule
 
 
@@ -35,7 +35,9 @@ class AskForRow(SavableModule):
         reply = await call(self.ask, **inputs)
         question, answers, fault = KINDS[self.kind].read(reply, inputs)
         text = "\n".join(texts_of(inputs))
-        if not fault and not stands_alone(question, text, self.ask.signature.instructions):
+        if not fault and not (
+            stands_alone(question, self.ask.signature.instructions) and shares_a_word(question, text)
+        ):
             fault = "does not stand alone"
         return dspy.Prediction(question=question, answers=answers, rejected=fault)
 

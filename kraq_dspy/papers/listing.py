@@ -25,20 +25,37 @@ RESOURCES: Mapping[str, Callable[[SystemSummary], float | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A paper's table with our figures; None if nothing was run. `datasets` are those of the rows that were."""
+    """A paper's table with our figures; None if nothing was run. `datasets` are those of the rows that were.
+
+    `scored` says for each figure of how many rows it is, and of how many it should be; None where they are as many.
+    `prepared` says for each row how many prepared answers its catalogue held, where the data had fewer than the row's
+    system asks for; otherwise None.
+    """
 
     table: PaperTable
     rows: tuple[str, ...]
     ours: tuple[tuple[float | None, ...], ...]
     datasets: tuple[str, ...]
+    scored: tuple[tuple[tuple[int, int] | None, ...], ...]
+    prepared: tuple[int | None, ...]
+
+    @property
+    def title(self) -> str:
+        """What the table shows, with the true size of a catalogue that is smaller than the paper's."""
+        sizes = sorted({size for size in self.prepared if size is not None})
+        here = f" (here the catalogue holds {' or '.join(map(str, sizes))})" if sizes else ""
+        return f"{self.table.paper}, {self.table.number}: {self.table.shows}{here}"
 
     def cells(self) -> Iterator[tuple[str, ...]]:
-        """Yield for each row its label and its figures: ours, behind it in brackets the printed
-        one."""
+        """Yield for each row its label and its figures: ours, marked where rows of it failed ("47.3
+        [3 of 4]"), behind it in brackets the printed one."""
         for number, (label, values) in enumerate(zip(self.rows, self.ours, strict=True)):
             theirs = self.table.theirs[number] if number < len(self.table.theirs) else ()
             printed = [f" ({shown(value)})" for value in theirs] or [""] * len(values)
-            yield label, *(f"{shown(value)}{their}" for value, their in zip(values, printed, strict=True))
+            marks = [f" [{each[0]} of {each[1]}]" if each else "" for each in self.scored[number]]
+            size = self.prepared[number]
+            label = label if size is None else f"{label} ({size} prepared)"
+            yield label, *(f"{shown(v)}{mark}{their}" for v, mark, their in zip(values, marks, printed, strict=True))
 
 
 def figures_of(summary: TableSummary) -> list[Figures]:
@@ -57,11 +74,14 @@ def lay_out(table: PaperTable, runs: Sequence[RunSummary]) -> Figures:
     rows = _rows_for(table, list(by_name))
     run_of_row = [_run_on(row.dataset, by_name) for row in rows]
 
-    figures = []
+    figures, scored, prepared = [], [], []
     for run, row in zip(run_of_row, rows, strict=True):
-        figures.append(tuple(value_of(run, row.with_other(column)) for column in table.columns))
+        cells = [row.with_other(column) for column in table.columns]
+        prepared.append(_smaller_catalogue(run, cells))
+        scored.append(tuple(rows_of(run, cell) for cell in cells))
+        figures.append(tuple(value_of(run, cell) for cell in cells))
     used = tuple(dict.fromkeys(run.header.dataset for run in run_of_row if run))
-    return Figures(table, tuple(row.label for row in rows), tuple(figures), used)
+    return Figures(table, tuple(row.label for row in rows), tuple(figures), used, tuple(scored), tuple(prepared))
 
 
 def _rows_for(table: PaperTable, datasets: Sequence[str]) -> list[TablePart]:
@@ -95,7 +115,8 @@ def _run_on(dataset: str, by_name: Mapping[str, RunSummary]) -> RunSummary | Non
 
 
 def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
-    """The figure that a cell names; in percent where the paper prints percent. None if the run has none."""
+    """The figure that a cell names; in percent where the paper prints percent. None if the run has none, and for a
+    share that is saved where rows of one of both failed."""
     if run is None:
         return None
 
@@ -107,9 +128,35 @@ def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
 
     value = math.fsum(known) / len(known)
     if cell.against:
+        if rows_of(run, cell):
+            return None  # rows failed: the two are means of other questions
         other = _value(by_name.get(cell.against), cell)
         return None if not other else 100 * (1 - value / other)
     return 100 * value if cell.percent else value
+
+
+def rows_of(run: RunSummary | None, cell: TablePart) -> tuple[int, int] | None:
+    """Of how many rows the figure of a cell is, and of how many it should be; None where none failed or
+    lacks."""
+    by_name = {system.name: system for system in run.systems} if run else {}
+    systems = [by_name[name] for name in (*cell.systems, cell.against) if name in by_name]
+    # A system of QA search is asked several wordings of a question, or those that another one got wrong.
+    counts_questions = run is not None and run.table.get("kind") != "qa_search"
+    not_asked = sum(run.missing.get(system.name, 0) for system in systems) if run and counts_questions else 0
+    asked = sum(system.n for system in systems) + not_asked
+    failed = not_asked + sum(
+        system.cells[cell.metric].n_failed if cell.metric in system.cells else system.n_failed for system in systems
+    )
+    return (asked - failed, asked) if failed else None
+
+
+def _smaller_catalogue(run: RunSummary | None, cells: Sequence[TablePart]) -> int | None:
+    """How many prepared answers there were, if a system of the cells should have had more, or sees more at once."""
+    if run is None or "prepared_answers" not in run.header.extra:
+        return None
+    there: int = run.header.extra["prepared_answers"]
+    options = [run.table.get("systems", {}).get(name, {}) for cell in cells for name in cell.systems]
+    return there if any(there < each.get("entries", 0) for each in options) else None
 
 
 def listed(runs: Path, papers: Sequence[str] = ()) -> list[tuple[PaperTable, Path | None]]:

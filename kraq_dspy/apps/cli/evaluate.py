@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kraq_dspy.eval.metrics.generation import BertScorer
     from kraq_dspy.eval.questions import QuestionColumns
     from kraq_dspy.eval.statistics import Interval
+    from kraq_dspy.eval.summary import TableSummary
     from kraq_dspy.ports import Retriever
     from kraq_dspy.workspace import Workspace
 
@@ -353,7 +354,8 @@ class Report:
                     print_grid(part, output)
 
 
-def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
+def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> "TableSummary":
+    """Write and print the report; the summary that it shows."""
     from kraq_dspy.eval.report_page import write_report
     from kraq_dspy.eval.summary import find_runs, summarise
     from kraq_dspy.eval.terminal import print_summary
@@ -364,9 +366,10 @@ def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) ->
     files = write_report(summary, folder, in_front=of_papers)
     if json:
         print_json({**summary.to_dict(), "files": [str(file) for file in files], "checks": []})
-        return
+        return summary
     print_summary(summary, output, in_front=of_papers)
     say(f"Report: {', '.join(map(str, files))}")
+    return summary
 
 
 @dataclass(frozen=True, kw_only=True)

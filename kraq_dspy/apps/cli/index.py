@@ -101,7 +101,7 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
     """If no model is configured and the small question generator's file is here, set it for the
     broadest communities. Return also a line that says so, or how to download it."""
     from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, models_folder
-    from kraq_dspy.settings import QUESTIONS_BASE, QuestionSettings, RoleSettings
+    from kraq_dspy.settings import QUESTION_TOKENS, QUESTIONS_BASE, QuestionSettings, RoleSettings
 
     if settings.roles != {"default": RoleSettings()} or settings.questions != QuestionSettings():
         return settings, ""
@@ -110,7 +110,7 @@ def with_generator(settings: "Settings") -> "tuple[Settings, str]":
         get = command("lm", "get", name)
         return settings, f"For better questions of manuals and encyclopedias: {get}, and the same command again."
     questions = dataclasses.replace(settings.questions, asked_by="mixed", broadest=BROADEST)
-    small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=60, temperature=0.0)
+    small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=QUESTION_TOKENS, temperature=0.0)
     roles = {**settings.roles, "generator": small}
     hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias ({BROADEST} broadest); --lm embedded does without."
     return dataclasses.replace(settings, questions=questions, roles=roles), hint

@@ -13,9 +13,10 @@ from kraq_dspy.apps.cli.evaluate import Baseline, RunOut, make_report, named_sco
 from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import output, print_json, say
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, EvaluationError
 
 if TYPE_CHECKING:
+    from kraq_dspy.eval.summary import TableSummary
     from kraq_dspy.papers.tables.table import EvalTable
 
 DEFINITIONS = Path(__file__).resolve().parents[2] / "papers" / "tables" / "definitions"
@@ -57,6 +58,10 @@ class RunTable(Builds):
         str | None, typer.Option(help="Judge of the answers: none, binary, or rubric (4 and 5 of 5 are right).")
     ] = None
     metric: Annotated[list[str] | None, typer.Option(help="A column more; may be repeated.")] = None
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC", help="Leave this column out, such as meteor (WordNet); may be repeated."),
+    ] = None
     out: RunOut = None
     indexes: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps the indexes of data sets.")] = Path(
         "runs/indexes"
@@ -87,7 +92,7 @@ class RunTable(Builds):
             definition = definition.with_state(state)
         if self.concurrency is not None:
             definition = dataclasses.replace(definition, concurrency=self.concurrency)
-        definition = with_metrics(definition, self.judge, self.metric or ())
+        definition = without_metrics(with_metrics(definition, self.judge, self.metric or ()), self.without or ())
         settings = self.settings()
         names = dataset_names(self.data, self.dataset or (), definition.datasets)
         samples: dict[str, int | None] = {}
@@ -116,7 +121,7 @@ class RunTable(Builds):
         require_writable(options.out, self.indexes)
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
-        make_report(options.out, None, self.seed, json=self.json)
+        require_rows(make_report(options.out, None, self.seed, json=self.json))
 
     def _require_agreed_table(self, path: Path, table: "EvalTable") -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""
@@ -130,6 +135,27 @@ class RunTable(Builds):
         for system in (of_paper, *table.systems):
             places += asked_about(settings_of(system, Settings()))
         self.require_agreed(table_file(path), list(dict.fromkeys(places)))
+
+
+def without_metrics(table: "EvalTable", left_out: list[str] | tuple[str, ...]) -> "EvalTable":
+    """Leave columns out. Raises ConfigError for one that the table does not have, and if none is left."""
+    if unknown := sorted(set(left_out) - set(table.metrics)):
+        raise ConfigError(f"--without {unknown[0]}: the table has no such column; it has: {', '.join(table.metrics)}.")
+    metrics = tuple(metric for metric in table.metrics if metric not in left_out)
+    if not metrics:
+        raise ConfigError(f"--without leaves no column of {', '.join(table.metrics)}.")
+    return dataclasses.replace(table, metrics=metrics)
+
+
+def require_rows(summary: "TableSummary") -> None:
+    """Raises EvaluationError, once the report is written, if every row of a system failed."""
+    for run in summary.runs:
+        for system in run.systems:
+            if system.n and system.n_failed == system.n:
+                raise EvaluationError(
+                    f"Every row of {system.name!r} on {run.header.dataset} failed ({system.n} of {system.n}); most "
+                    f"often: {next(iter(system.reasons))}. Fix that and run the same command with --retry-failed."
+                )
 
 
 def read(name: str) -> "EvalTable":

@@ -130,4 +130,14 @@ def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
         "facts": str(out / "training.json"),
     }
     output.print(two_columns(f"{kind} in {out}", rows))
-    say(f'\n[roles.{kind}]\nmodel = "{facts["served"]}"\nadapter = "{out}"')
+    say("\n" + role_of(facts, kind, out))
+
+
+def role_of(facts: dict[str, Any], kind: Kind, out: Path) -> str:
+    """The section of kraq.toml that uses an adapter; that of a generator ends replies that do not end."""
+    from kraq_dspy.settings import QUESTION_TOKENS
+
+    lines = [f"[roles.{kind}]", f'model = "{facts["served"]}"', f'adapter = "{out}"']
+    if kind == "generator":
+        lines.append(f"max_tokens = {QUESTION_TOKENS}")
+    return "\n".join(lines)

@@ -82,7 +82,7 @@ def _wordnet() -> Any:
     except LookupError as error:
         raise EvaluationError(
             "METEOR needs WordNet, which nltk has not on this machine. Get it, python -m nltk.downloader wordnet, or "
-            "leave METEOR out."
+            "leave METEOR out: --without meteor."
         ) from error
     return nltk.corpus.wordnet
 

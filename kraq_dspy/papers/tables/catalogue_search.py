@@ -21,7 +21,7 @@ from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors.local import LocalVectorStore
-from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow, RowWriter
@@ -70,12 +70,12 @@ def measure(run: Run, folder: Path) -> None:
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
 
+    worded = _worded_for(phrasings, pairs, [system for system, _ in chosen if system.use != "first of two"])
     for system, settings in chosen:
         if system.use == "first of two":
             continue
 
-        phrasing = system.options.get("phrasing", ORIGINAL)
-        phrased = phrasings.of(pairs, phrasing, system.options.get("variants", 3))
+        phrased = worded[system.name]
         if system.use == "program":
             _ask_program(run, system, settings, writer, phrased)
             continue
@@ -87,6 +87,24 @@ def measure(run: Run, folder: Path) -> None:
 
     _write_joined([system for system, _ in chosen], writer)
     models.close()
+
+
+def _worded_for(
+    phrasings: "Rephrasing", pairs: Sequence[Example], asked: Sequence[System]
+) -> dict[str, Sequence[Example]]:
+    """The wordings that each system is asked. Raises EvaluationError, before any is asked, if one has none."""
+    worded: dict[str, Sequence[Example]] = {}
+    for system in asked:
+        phrasing = system.options.get("phrasing", ORIGINAL)
+        worded[system.name] = phrasings.of(pairs, phrasing, system.options.get("variants", 3))
+        if not worded[system.name]:
+            most = f" of at most {LIMITS[phrasing]} characters" if LIMITS.get(phrasing) else ""
+            raise EvaluationError(
+                f'{system.name!r} has nothing to ask: of {counted(len(pairs), "question")} the role "rewriter" wrote '
+                f"no {phrasing} wording{most} that is a question. Name a larger model ([roles.rewriter] in kraq.toml), "
+                "or raise --limit."
+            )
+    return worded
 
 
 def _write_joined(every: Sequence[System], writer: RowWriter) -> None:

@@ -241,7 +241,7 @@ class AskedBy:
         analyses = self._source.analyses(evenly(community.chunk_ids, MOST_READ))
         return representative(analyses, weight_of_name)
 
-    def is_usable(self, question: str, model: str, summary: str, instructions: str) -> bool:
+    def is_usable(self, question: str, model: str, instructions: str) -> bool:
         """Whether the model's question stays.
 
         The embedded model sees only the summary, and asks less well than a template, which sees the passages: its
@@ -250,7 +250,7 @@ class AskedBy:
         if model == EMBEDDED and self.policy != "model":
             return False
         keeps_what_is_written = not self._fallback and bool(question.strip())
-        return keeps_what_is_written or stands_alone(question, summary, instructions)
+        return keeps_what_is_written or stands_alone(question, instructions)
 
     def leading_back(self, questions: Sequence[Question]) -> list[Question]:
         """Return the questions. Under the policy "mixed", a model's question names the index's

@@ -10,7 +10,7 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, Step, attempts, prediction
-from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
+from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone, with_mark
 from kraq_dspy.records import Finding
 from kraq_dspy.state import SavableModule
 
@@ -120,8 +120,8 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
             if not questions:
                 raise
             continue  # there is one that can be read
-        questions.append(question_in(answer.question))
-        if stands_alone(questions[-1], text, instructions):
+        questions.append(with_mark(question_in(answer.question)))
+        if stands_alone(questions[-1], instructions):
             plain[questions[-1]] = plainness(questions[-1], text) if candidates > 1 else 1.0
             if len(plain) == candidates or plain[questions[-1]] >= PLAIN:
                 break

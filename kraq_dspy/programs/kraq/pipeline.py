@@ -319,7 +319,7 @@ class KRAQ(SavableModule):
             community, summary = by_id[done.id], shown.pop(done.id)
             text, model = done.prediction.question, done.model
 
-            is_usable = asked_by is None or asked_by.is_usable(text, model, summary, instructions)
+            is_usable = asked_by is None or asked_by.is_usable(text, model, instructions)
             if not is_usable and (instead := template(community, summary)) is not None:
                 text, model = instead.text, instead.model
             if model == EMBEDDED and text == NOTHING_NAMED:

@@ -15,7 +15,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, Step, prediction
 from kraq_dspy.language.text import words
 from kraq_dspy.ports import Retriever
-from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
+from kraq_dspy.programs.kraq.question_text import question_in, shares_a_word, stands_alone
 from kraq_dspy.records import Chunk
 from kraq_dspy.signatures import AnswerQuestion, RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
 from kraq_dspy.state import SavableModule
@@ -54,7 +54,8 @@ class WriteSyntheticPair(SavableModule):
             answer
             and len(question.split()) <= MOST_WORDS
             and not tells(question, answer)
-            and stands_alone(question, passage, instructions)
+            and stands_alone(question, instructions)
+            and shares_a_word(question, passage)
         )
         if not is_usable:
             question = answer = ""

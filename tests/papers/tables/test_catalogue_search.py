@@ -1,8 +1,14 @@
 """Joins the rows of two systems into a third one's."""
 
+from dataclasses import replace
+
+import pytest
+
+from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.papers.tables.catalogue_search import joined
 from kraq_dspy.papers.tables.table import System
+from tests.papers.tables.conftest import Scripted, Toy
 
 
 def row(system: str, question: str, right: float, seconds: float, calls: int) -> ResultRow:
@@ -20,3 +26,12 @@ def test_where_the_first_is_wrong_the_second_counts_with_the_time_and_the_calls_
     assert [each.extra["usage"] for each in both] == [
         {"calls": 1, "memory_mb": 100.0}, {"calls": 4, "memory_mb": 300.0},
     ]  # fmt: skip
+
+
+def test_a_system_whose_questions_nobody_could_word_is_refused_before_it_costs(toy: Toy, scripted: Scripted) -> None:
+    engine, models = scripted(lambda prompt: '[[ ## rephrasings ## ]]\n["' + "a wording that is too long " * 3 + '"]')
+    table = toy.table("qa_matching")
+    short = replace(table, systems=tuple(each for each in table.systems if each.name in ("original", "short")))
+    with pytest.raises(EvaluationError, match=r"'short' has nothing to ask.*at most 30 characters.*roles.rewriter"):
+        toy.run(short, limit=1, models=models)
+    assert all("rephrasings" in prompt for prompt in engine.prompts)

@@ -35,7 +35,7 @@ def test_the_tables_of_the_project_can_be_read(path: Path) -> None:
 def test_the_papers_settings_are_in_the_combined_table() -> None:
     table = read_table(TABLES / "combined.toml")
     by_name = {system.name: system.options for system in table.systems_for("hotpotqa")}
-    assert by_name["combined"] == {"k": 15, "n": 2, "alpha": 0.5}
+    assert by_name["combined"] == {"k": 15, "n": 2, "alpha": 0.5, "strict": True}
     assert {name for name in by_name if "=" in name} == {
         "combined, alpha=0.25", "combined, alpha=0.75", "combined, alpha=1",
         "combined, n=1", "combined, n=3", "combined, n=4",

@@ -32,6 +32,11 @@ def test_the_question_is_taken_without_what_stands_around_it(reply: str, questio
         assert AskQuestion()(summary="Ada met Charles.").question == question
 
 
+def test_a_question_without_a_mark_and_in_other_words_than_the_summary_s_is_not_asked_for_again() -> None:
+    reply = "how do cities keep drivers informed on the highways"
+    assert asked([reply, "Who met Ada?"]) == ("How do cities keep drivers informed on the highways?", 1)
+
+
 ECHO = "What is the person, place or thing it is about Ada?"
 
 

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from kraq_dspy.programs.kraq.element_list import bare_name
-from kraq_dspy.programs.kraq.question_text import PLAIN, mark_duplicates, plainness, question_in, stands_alone
+from kraq_dspy.programs.kraq.question_text import (
+    PLAIN,
+    mark_duplicates,
+    plainness,
+    question_in,
+    stands_alone,
+    with_mark,
+)
 from kraq_dspy.records import Question
 
 HAYDEN = (
@@ -69,8 +76,8 @@ def test_a_number_before_a_question_is_none_of_it(reply: str, question: str) -> 
 
 
 def test_what_never_ends_is_no_question() -> None:
-    assert stands_alone("Who founded it?", "It was founded by Ada. Who founded?", "")
-    assert not stands_alone("Who founded it" + " and again" * 3600 + "?", "It was founded by Ada.", "")
+    assert stands_alone("Who founded it?", "")
+    assert not stands_alone("Who founded it" + " and again" * 3600 + "?", "")
 
 
 @pytest.mark.parametrize(
@@ -131,6 +138,24 @@ def test_blocks_do_not_change_the_outcome() -> None:
     ],
 )
 def test_the_name_of_one_thing_of_its_kind_is_asked_for_with_what_tells_which(question: str, does: bool) -> None:
-    text = "Tusker\nTusker is a beer brand of Kenya, brewed since 1922. Its name and demons are old."
+    assert stands_alone(question, "") is does
 
-    assert stands_alone(question, text, "") is does
+
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        ("How do cities keep drivers informed on the highways", "How do cities keep drivers informed on the highways?"),
+        ("in which year was Ada born", "In which year was Ada born?"),
+        ("Did Ada meet Charles", "Did Ada meet Charles?"),
+        ("When Ada was born, she lived in London.", "When Ada was born, she lived in London."),
+        ("Ada lived where Charles was", "Ada lived where Charles was"),
+    ],
+)
+def test_a_question_without_a_mark_gets_one_and_a_statement_does_not(reply: str, question: str) -> None:
+    assert with_mark(reply) == question
+
+
+def test_a_question_in_words_that_its_text_does_not_have_stands_alone_and_one_that_points_back_does_not() -> None:
+    assert stands_alone("How do cities keep drivers informed on the highways?", "")
+    assert not stands_alone("What were their differences?", "")
+    assert stands_alone("What were their differences with Ada?", "")
