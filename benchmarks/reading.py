@@ -48,7 +48,8 @@ class Words:
 
         def near(place: int) -> float:
             own = self.weights[place]
-            return sum(own.get(word, 0.0) * self.rarity.get(word, 0.0) ** 0.3 for word in asked)
+            weights = [own.get(word, 0.0) * self.rarity.get(word, 0.0) ** 0.3 for word in asked]
+            return float(sum(weights))
 
         places = sorted(range(len(self.passages)), key=lambda place: -near(place))[:READ]
         return [self.passages[place] for place in places]

@@ -61,7 +61,7 @@ def test_every_signature_says_who_asks_it() -> None:
 
 def test_every_command_that_the_table_names_has_the_option() -> None:
     page = COMMANDS.read_text("utf-8")
-    sections = {}
+    sections: dict[str, str] = {}
     for section in page.split("\n### `kraq ")[1:]:
         words = section.partition("`")[0].split()
         name = " ".join(word for word in words if word.islower() and not word.startswith("table"))

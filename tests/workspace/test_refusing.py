@@ -16,7 +16,7 @@ from kraq_dspy.extend import Catalogue
 from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import RefusalSettings, Settings
-from kraq_dspy.workspace.refusing import REFUSED, is_refusal
+from kraq_dspy.workspace.refusing import REFUSED, Answerability, is_refusal
 from tests.orchids import ANSWERED, FOREIGN, ORCHIDS, index_of_orchids
 
 
@@ -217,7 +217,12 @@ def test_a_question_is_scored_once_whether_it_is_answered_or_refused(
 ) -> None:
     scored: list[str] = []
     judge = space.answerability
-    monkeypatch.setattr(space, "answerability", lambda question: scored.append(question) or judge(question))
+
+    def counted(question: str) -> Answerability:
+        scored.append(question)
+        return judge(question)
+
+    monkeypatch.setattr(space, "answerability", counted)
 
     space.ask(ANSWERED[0], refuse=True)
     space.ask(FOREIGN[0], refuse=True)

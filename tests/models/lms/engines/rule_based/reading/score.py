@@ -15,6 +15,7 @@ from pathlib import Path
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.models.lms.engines.rule_based.answer import UNKNOWN, Similar, answer
+from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings, EncoderSettings
 
 HERE = Path(__file__).parent
@@ -59,7 +60,7 @@ def read_questions(name: str) -> Iterator[tuple[list[str], list[Asked]]]:
 def _passages(text: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "notes.md").write_text(text.strip() + "\n", "utf-8")
-        documents = list(load_documents(folder))
+        documents = [document for document in load_documents(folder) if isinstance(document, Document)]
     return [chunk.passage for document in documents for chunk in chunk_document(document, ChunkSettings())]
 
 
