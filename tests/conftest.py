@@ -52,7 +52,9 @@ def logs_as_they_were() -> Iterator[None]:
     """The command line sets the level of all logs; run inside a test, it must not decide what the next one sees."""
     root = logging.getLogger()
     level = root.level
+    mask = os.umask(0o022)  # which a command sets as the index is open, for all that it writes
     yield
+    os.umask(mask)
     root.setLevel(level)
     if logs := sys.modules.get("kraq_dspy.apps.cli.logs"):
         root.removeHandler(logs._handler)

@@ -218,12 +218,12 @@ def test_metadata_that_look_like_labels_are_refused_by_name(name: str, tmp_path:
 def test_names_that_often_mean_labels_and_labels_that_nobody_has_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"text,allowed_groups\n{RUM},board\n{KEATS.text},\n", "utf-8")
     report = build_index(tmp_path / "a.csv", tmp_path / "a.kraq")
-    assert [("'allowed_groups'" in problem, "--acl-column" in problem) for problem in report.problems] == [(True, True)]
+    assert ["--acl-column" in problem for problem in report.problems if "'allowed_groups'" in problem] == [True]
 
     (tmp_path / "b.md").write_text(f"---\nGroups: board\n---\n{RUM}", "utf-8")
     by_column = Settings(corpus=CorpusSettings(acl_column="groups"))
     report = build_index(tmp_path / "b.md", tmp_path / "b.kraq", settings=by_column)
-    assert ["The column of labels is 'groups'" in problem for problem in report.problems] == [True]
+    assert sum("The column of labels is 'groups'" in problem for problem in report.problems) == 1
     assert build_index([ADA], tmp_path / "c.kraq").problems == ()
 
 

@@ -20,6 +20,9 @@ TEXTS = [
     "The Lurr ferry is run by Ola Dahl.",
     "Tarn Brewery was founded by Eva Lund in 1888.",
     "Vik Library was opened by King Haakon in 1930.",
+    "The old lighthouse of Lurr destroyed two ships in 1843.",
+    "Nils Berg painted the great hall of Tarn in 1902.",
+    "Eva Moe founded the Lurr school of music in 1954.",
 ]
 
 

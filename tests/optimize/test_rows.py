@@ -70,7 +70,7 @@ def test_a_label_that_is_no_boolean_is_refused(judging: Callable[[int], list[Row
 
 
 def test_too_few_rows_are_refused(answering: Callable[[int], list[Row]]) -> None:
-    with pytest.raises(EvaluationError, match=r"There are 3 rows to learn from \(3 and 3 after the split\)"):
+    with pytest.raises(EvaluationError, match=r"Found 3 rows to learn from \(3 and 3 after the split\)"):
         split_rows(answering(6), ANSWERING)
 
 

@@ -100,16 +100,21 @@ def make_app(
         return app_over(names, caller.scope, frozenset(name for name in names if served[name].has_labels))
 
     notes = [metrics.note] if access_log is None else [metrics.note, access_log.note]
-    guard = Guard(app, settings, app_for)
+    return Watch(CountedRequests(Guard(app, settings, app_for)), notes)
 
-    async def under_way(scope: ASGIScope, receive: Receive, send: Send) -> None:
+
+class CountedRequests:
+    """Counts the requests under way, so that a former state is left when none reads it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await guard(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         with UNDER_WAY.one():
-            await guard(scope, receive, send)
-
-    return Watch(under_way, notes)
+            await self.app(scope, receive, send)
 
 
 def api_routes(api: Api) -> list[Route]:

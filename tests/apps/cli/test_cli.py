@@ -108,7 +108,7 @@ def test_an_export_to_where_nothing_can_be_written_is_a_message(kraq: WarmShell,
 
 
 def test_version(kraq: WarmShell) -> None:
-    assert kraq("--version").stdout.startswith("kraq 0.")
+    assert kraq("--version").stdout.startswith("kraq 1.")
 
 
 def test_index_prints_a_summary_and_names_the_file_that_it_could_not_read(

@@ -20,11 +20,11 @@ class Space:
     def __init__(self) -> None:
         self.ways: list[str] = []
 
-    def ask(self, program: object, question: str, history: object, refuse: bool) -> dspy.Prediction:
+    def ask(self, program: object, question: str, history: object, refuse: bool, anyway: bool) -> dspy.Prediction:
         self.ways.append("ask")
         return PREDICTION
 
-    def stream(self, program: object, question: str, history: object, refuse: bool) -> Iterator[Any]:
+    def stream(self, program: object, question: str, history: object, refuse: bool, anyway: bool) -> Iterator[Any]:
         self.ways.append("stream")
         yield StatusMessage("answering")
         yield StreamResponse("answer", "answer", "The North", False)

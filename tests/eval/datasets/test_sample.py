@@ -49,7 +49,7 @@ def test_a_set_with_less_evidence_is_kept_whole_and_questions_without_any_are_le
     ten = dataset()
     more = Dataset("more", ten.documents, (*ten.examples, Example("q99", "?", ("a",))))
     assert len(sample_to_tokens(more, 10_000, count_tokens=words).examples) == 10
-    with pytest.raises(EvaluationError, match="none of the 1 questions has evidence"):
+    with pytest.raises(EvaluationError, match="none of the 1 question has evidence"):
         sample_to_tokens(Dataset("none", (), (Example("q", "?", ("a",)),)), 10)
     with pytest.raises(ValueError, match="tokens is 0"):
         sample_to_tokens(ten, 0)

@@ -66,7 +66,7 @@ def test_passages_that_are_not_judged_far_enough_are_left_out() -> None:
     ]  # fmt: skip
     report = score_sheet(rows)
     assert (report.n_passages, report.left_out, report.at_once.estimate) == (2, 2, 1.0)
-    with pytest.raises(EvaluationError, match=r"1 passages of 2 are judged.*`good`"):
+    with pytest.raises(EvaluationError, match=r"1 of 2 passages are judged.*`good`"):
         score_sheet(rows[2:4])
 
 

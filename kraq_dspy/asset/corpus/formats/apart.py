@@ -7,26 +7,30 @@ a minute. It has limits of memory (Linux) and of time for a file.
 import atexit
 import contextlib
 import functools
+import importlib
+import json
 import os
-import pickle
 import signal
 import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from kraq_dspy.asset.corpus.boilerplate import Linked
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
 from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.records import Heading
 
 MOST_MEMORY = 4 << 30  # bytes of address space
 SECONDS = 600  # for one file
 _PATIENCE = 60  # seconds that the process waits for the next file
 _IDLE = 75  # the code with which it ends then
 
-_START = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from {module} import serve; serve()"
+_START = "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); from {module} import serve; serve()"
 _LENGTH = struct.Struct("<Q")
 
 
@@ -50,17 +54,17 @@ class _Worker:
 
     def rows(self, reader: Reader, path: Path, settings: ReadSettings) -> list[Row | BadRow]:
         """What the reader gives. Raises OSError for a file that cannot be opened."""
-        request = pickle.dumps((reader, str(path.absolute()), settings))
+        request = _written([reader.__module__, reader.__qualname__, str(path.absolute()), asdict(settings)])
         with self._lock:
             reply = self._asked(request)
         if isinstance(reply, BadRow):
             return [reply]
-        rows, failure, is_ending = pickle.loads(reply)  # noqa: S301  of our own process
+        rows, failure, is_ending = json.loads(reply)  # what a harmful file made of the other process may not run here
         if is_ending:
             self.end()
         if failure is not None:
             raise OSError(*failure)
-        return list(rows)
+        return [_row_of(kind, values) for kind, values in rows]
 
     def _asked(self, request: bytes) -> bytes | BadRow:
         while True:
@@ -101,7 +105,7 @@ class _Worker:
                 stderr=subprocess.DEVNULL,
             )
             assert self._process.stdin is not None
-            self._process.stdin.write(pickle.dumps(sys.path))
+            self._process.stdin.write(_written(sys.path) + b"\n")
             self._process.stdin.flush()
         return self._process
 
@@ -136,8 +140,11 @@ def serve() -> None:
         alarm.cancel()
         if request is None:
             return
-        reader, path, settings = pickle.loads(request)  # noqa: S301  of our own process
-        _send(out, pickle.dumps(_outcome(reader, Path(path), settings)))
+        module, name, path, settings = json.loads(request)
+        reader: Reader = getattr(importlib.import_module(module), name)
+        rows, failure, is_ending = _outcome(reader, Path(path), ReadSettings(**settings))
+        written = [[type(row).__name__, asdict(row)] for row in rows]
+        _send(out, _written([written, failure, is_ending]))
 
 
 def _outcome(reader: Reader, path: Path, settings: ReadSettings) -> tuple[Sequence[Row | BadRow], Any, bool]:
@@ -150,6 +157,23 @@ def _outcome(reader: Reader, path: Path, settings: ReadSettings) -> tuple[Sequen
         return [], (error.errno, error.strerror), False
     except MemoryError:
         return [BadRow(_TOO_MUCH)], None, True
+
+
+def _written(values: Any) -> bytes:
+    """The values as one line of JSON; a set is a list there."""
+    return json.dumps(values, default=list).encode("ascii")
+
+
+def _row_of(kind: str, values: dict[str, Any]) -> Row | BadRow:
+    """The row that the other process wrote."""
+    if kind == "BadRow":
+        return BadRow(**values)
+
+    values["headings"] = tuple(Heading(**heading) for heading in values["headings"])
+    values["linked"] = {int(start): Linked(**linked) for start, linked in values["linked"].items()}
+    values["lacks"] = frozenset(values["lacks"])
+    values["labels"], values["left_out"] = tuple(values["labels"]), tuple(values["left_out"])
+    return Row(**values)
 
 
 _TOO_MUCH = (
