@@ -224,7 +224,7 @@ def test_names_that_often_mean_labels_and_labels_that_nobody_has_are_told(tmp_pa
     by_column = Settings(corpus=CorpusSettings(acl_column="groups"))
     report = build_index(tmp_path / "b.md", tmp_path / "b.kraq", settings=by_column)
     assert sum("The column of labels is 'groups'" in problem for problem in report.problems) == 1
-    assert build_index([ADA], tmp_path / "c.kraq").problems == ()
+    assert not any("label" in problem for problem in build_index([ADA], tmp_path / "c.kraq").problems)
 
 
 def test_a_text_that_two_groups_own_is_read_by_both_also_after_a_change(tmp_path: Path) -> None:
