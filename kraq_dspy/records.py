@@ -181,7 +181,7 @@ class Entity:
     order.
 
     >>> Entity("e1", "Ada Lovelace", "person", "She wrote notes.", ("Ada Lovelace", "Ada"), ("c1",))
-    Entity('Ada Lovelace', 'person', 1 chunks)
+    Entity('Ada Lovelace', 'person', 1 chunk)
     """
 
     id: str

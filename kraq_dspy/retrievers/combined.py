@@ -150,7 +150,7 @@ class NearestQuestions(SharedByCopies):
     >>> space = Workspace.open("ada.kraq")
     >>> nearest = NearestQuestions(space.index, space.index.question_vectors, space.embedder)
     >>> [hit.question.text for hit in nearest("Where did Ada live?", 1)]
-    ['What is said about London?']
+    ['London, England and Ada']
     """
 
     def __init__(

@@ -86,7 +86,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def indexed(folder: Path) -> Watched:
-    (folder / "notes.txt").write_text("Ada Lovelace wrote the first program. Lord Byron was the father of Ada Lovelace.")
+    (folder / "notes.txt").write_text(
+        "Ada Lovelace wrote the first program. Lord Byron was the father of Ada Lovelace."
+    )
     watched = Watched(folder)
     question = "Who was the father of Ada Lovelace?"
     output = watched.run(("index", "notes.txt", "--out", "notes.kraq"), ("ask", "notes.kraq", question))

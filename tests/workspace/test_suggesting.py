@@ -83,7 +83,7 @@ def test_a_question_whose_passages_are_elsewhere_is_not_answerable(tmp_path: Pat
 
 def test_an_answer_comes_with_next_questions_in_all_four_forms(space: Workspace) -> None:
     program = space.program("traditional", k=1)
-    question = "Who wrote about the engine?"
+    question = "What did Ada do with the engine?"
     hits = space.ask(question, program, next_questions=0).hits
     expected = tuple(next_questions(space.index, space.questions(), question, evidence=hits))
     assert expected

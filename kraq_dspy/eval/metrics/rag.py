@@ -57,7 +57,8 @@ class RagOutcome:
 
         expected = f"The right answer is {' or '.join(map(repr, gold[:3]))}."
         if self.refused:
-            return f"This was refused, which is wrong: the documents answer it. {expected} {self._evidence(missing)}"
+            said = f"This was refused, which is wrong: the documents answer it. {expected}"
+            return f"{said} {self._evidence(missing)}".rstrip()
         if self.answer_score >= RIGHT:
             return f"{answer!r} is right. {self._evidence(missing)}".rstrip()
 

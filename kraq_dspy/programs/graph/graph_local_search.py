@@ -63,7 +63,7 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
     >>> KnowledgeGraph(space.entity_vectors, space.graph)("Where did Ada live?").shown["entities"][0]
-    'Ada (concept): Ada lived in London.'
+    'Ada (person): Ada lived in London.'
     """
 
     nearest: NearestTexts

@@ -99,7 +99,7 @@ class KRAQ(SavableModule):
             extractions=extractions,
             graph=graph,
             communities=communities,
-            summaries=list(summaries.values()),
+            summaries=[summaries[community.id] for community in communities if community.id in summaries],
             questions=self.without_repeats(in_reading_order(questions, [community.id for community in communities])),
         )
 

@@ -1,6 +1,6 @@
 """Makes a sentence of each row of a table, so that a value stands beside the name of its column.
 
->>> print(with_rows_as_sentences("| Item | Small | Large |\\n|---|---|---|\\n| Kayak | 20 | 35 |"))
+>>> print(with_rows_as_sentences("| Item | Small | Large |\\n|---|---|---|\\n| Kayak | 20 | 35 |").strip())
 Item: Kayak; Small: 20; Large: 35.
 """
 
