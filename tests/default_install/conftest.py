@@ -110,6 +110,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "title,text,groups\nCanteen,The canteen opens at 11.,staff\nSite,The Holt Trust bought the site.,board\n"
     )
 
+    asked = [
+        ("Who built the lighthouse?", "Maren Holt", "lighthouse.md"),
+        ("Who wrote Don Juan?", "Lord Byron", "byron.txt"),
+    ]
+    asked += [(question, answer, name) for (question, answer), name in zip(ROWS.items(), TARNVIK, strict=True)]
+    (folder / "few.csv").write_text("question,answer,supporting_ids\n" + "".join(",".join(row) + "\n" for row in asked))
+
     dev = [
         {"question": f"{question} ({number})", "answer": answer}
         for number in range(3)
