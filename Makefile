@@ -18,7 +18,7 @@ help:
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
 	@echo "make test       run the tests"
 	@echo "make test-default  every command of the pages without an extra, in .venv-default"
-	@echo "make check      format, lint, types and tests, with and without extras: what continuous integration runs"
+	@echo "make check      format, lint, types and tests: what continuous integration runs"
 	@echo "make test-explore  properties with examples drawn anew: minutes"
 	@echo "make scope      who may read what, with ten thousand canaries: many minutes"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
