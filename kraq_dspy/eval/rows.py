@@ -24,7 +24,7 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import Timings
 from kraq_dspy.ports import Progress
-from kraq_dspy.steps.kept import StageFailures
+from kraq_dspy.steps.failures import StageFailures
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
