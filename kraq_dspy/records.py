@@ -548,7 +548,7 @@ class TestsetRow:
     solved_by: tuple[str, ...] = ()
     model: str = ""
     checks: tuple[str, ...] = ()
-    status: str = NEW
+    status: str = "new"
 
     @property
     def is_answerable(self) -> bool:

@@ -65,12 +65,13 @@ def _imports_in(tree: ast.Module, file: str) -> list[Import]:
         if node in for_types or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
             for_types |= children
 
-        where = {"in_function": node in in_functions, "for_types": node in for_types}
         if isinstance(node, ast.ImportFrom):
             names = tuple(alias.name for alias in node.names)
-            imports.append(Import(file, node.lineno, "." * node.level + (node.module or ""), names, **where))
+            module = "." * node.level + (node.module or "")
+            imports.append(Import(file, node.lineno, module, names, node in in_functions, node in for_types))
         elif isinstance(node, ast.Import):
-            imports.extend(Import(file, node.lineno, alias.name, **where) for alias in node.names)
+            for alias in node.names:
+                imports.append(Import(file, node.lineno, alias.name, (), node in in_functions, node in for_types))
     return imports
 
 
