@@ -88,7 +88,7 @@ def test_a_run_of_which_every_row_failed_ends_with_1_and_is_asked_again_on_reque
     [index] = (folder / "runs" / "indexes").iterdir()
     (folder / "failing.csv").write_text(QUESTIONS)
     (folder / "late.py").write_text("def late(example, prediction):\n    raise RuntimeError('too late')\n")
-    words = ["eval", index, "failing.csv", "-m", "late.py:late", "--out", "failed"]
+    words: list[str | Path] = ["eval", index, "failing.csv", "-m", "late.py:late", "--out", "failed"]
     for options in ([], ["--fail-under", "late.py:late=.5"]):
         done = kraq(*words, *options, cwd=folder)
         assert done.returncode == 1
