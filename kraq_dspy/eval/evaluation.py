@@ -20,6 +20,7 @@ from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
+from kraq_dspy.eval.joint import joint_grids
 from kraq_dspy.eval.judges import JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
@@ -85,11 +86,12 @@ class Evaluation:
     def write_report(self, folder: str | Path) -> list[Path]:
         """Write `report.html` into the folder: figures, differences drawn, and a row for each question.
 
-        The page is one file that loads nothing; its tables can be sorted and its questions filtered.
+        The page is one file that loads nothing; its tables can be sorted and its questions filtered. If people's
+        questions were asked beside an exam (`kraq eval --asked`), what both say together comes first.
         """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        return write_report(self._as_table, place)
+        return write_report(self._as_table, place, in_front=joint_grids(self.folder))
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each question of each system.

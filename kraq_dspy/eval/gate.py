@@ -76,8 +76,10 @@ def require_other_folder(base: Path | None, now: Path) -> None:
         )
 
 
-def under_checks(run: RunSummary, thresholds: Mapping[str, float]) -> list[QualityCheck]:
+def under_checks(run: RunSummary, thresholds: Mapping[str, float], *, of_exam: bool = False) -> list[QualityCheck]:
     """Whether the mean of each metric is at least its number, for every system. A question that failed counts as 0.
+
+    `of_exam` says in the text that the mean is the exam's, where people's questions were asked beside it.
 
     Raises EvaluationError for a metric that the run does not have.
     """
@@ -90,7 +92,8 @@ def under_checks(run: RunSummary, thresholds: Mapping[str, float]) -> list[Quali
             mean, failed = _mean(cell), f" ({counted(cell.n_failed, 'question')} failed)" if cell.n_failed else ""
             passed = mean >= least
             words = f"{'at least' if passed else 'below'} {least:g}"
-            text = f"{metric} of {system.name} is {mean:.3f}{failed}, {words}"
+            on_exam = " on the exam" if of_exam else ""
+            text = f"{metric} of {system.name} is {mean:.3f}{on_exam}{failed}, {words}"
             checks.append(QualityCheck(metric, system.name, passed, text))
     return checks
 

@@ -9,7 +9,7 @@ import typer
 
 from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, TakesStates, require_writable
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say
+from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.defaults import RETRIEVED
 
@@ -124,7 +124,8 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Exit code 3 if the run in DIR was better: the interval of the paired difference lies below 0.",
+            help="Exit code 3 if the run in DIR was better: the interval of the paired difference lies below 0. With "
+            "--asked, it is the joint interval.",
             rich_help_panel="For a build server",
         ),
     ] = None
@@ -132,7 +133,6 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.calibration import calibrated_rows
         from kraq_dspy.eval.evaluation import evaluate, place_of
         from kraq_dspy.eval.gate import (
             judged_metrics,
@@ -141,15 +141,13 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             under_checks,
             worse_checks,
         )
-        from kraq_dspy.eval.questions import read_questions
+        from kraq_dspy.eval.joint import ASKED_FOLDER, joint_of_run, joint_worse_checks
 
         thresholds = read_thresholds(self.fail_under or ())
         if self.fail_if_worse is not None:
             require_run(self.fail_if_worse)
         examples = self._examples()
-        peoples = read_questions(self.asked, self._columns(), encoding=self.encoding) if self.asked else []
-        if peoples and len(self.program or [""]) * len(self.retriever or [""]) < 2:
-            raise ConfigError("--asked judges differences of systems; name several: -r dense -r bm25 -r hybrid.")
+        peoples = self._peoples()
         if self.retrieval_only and (self.program or self.program_state):
             raise ConfigError("--retrieval-only asks no program.")
 
@@ -159,37 +157,38 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             metrics = self._metrics(systems, examples, thresholds)
             self._require_asked(space, systems, metrics or [])
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
-            folder = self.out or place_of(title, systems, metrics, examples, space, Path("runs"))
+            folder = self.out or place_of(title, systems, metrics, [*examples, *peoples], space, Path("runs"))
             require_writable(folder)
             require_other_folder(self.fail_if_worse, folder)
             named = {system.name: system for system in systems}
-            joint = None
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
                     named, examples, metrics, space=space, title=title, k=self.k, out=folder,
                     concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
                 if peoples:
-                    people = evaluate(
-                        named, peoples, result.summary.metrics, space=space, title=f"{title}-asked", k=self.k,
-                        out=folder / "asked", concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
+                    judged_first = judged_metrics(result.summary.metrics, self.metric) + result.summary.metrics
+                    evaluate(
+                        named, peoples, list(dict.fromkeys(judged_first)), space=space, title=f"{title}-asked",
+                        k=self.k, out=folder / ASKED_FOLDER, concurrency=settings.run.concurrency, seed=self.seed,
+                        progress=bars,
                     )  # fmt: skip
-                    metric = judged_metrics(result.summary.metrics, self.metric)[0]
-                    joint = calibrated_rows(people.rows, result.rows, metric)
 
+        joint = joint_of_run(folder) if peoples else None
         files = result.write_report(folder)
-        checks = under_checks(result.summary, thresholds)
+        checks = under_checks(result.summary, thresholds, of_exam=bool(peoples))
         if self.fail_if_worse is not None:
             judged = self.metric or list(thresholds) or None
-            checks += worse_checks(self.fail_if_worse, folder, metrics=judged, seed=self.seed)
+            if peoples:
+                checks += joint_worse_checks(self.fail_if_worse, folder, metrics=judged)
+            else:
+                checks += worse_checks(self.fail_if_worse, folder, metrics=judged, seed=self.seed)
         if self.json:
             paths = [str(file) for file in files]
-            together = {"joint": joint.to_dict()} if joint else {}
+            together = {"joint": joint[0].to_dict()} if joint else {}
             print_json({**result.to_dict(), "files": paths, "checks": checks, **together})
         else:
-            _show_result(result, files, checks, folder)
-            if joint:
-                _show_joint(joint, metric)
+            _show_result(result, files, checks, folder, joint)
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
 
@@ -202,6 +201,20 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
         programs = [space.make_program(each.choice) for each in systems if each.choice is not None]
         judges = [JUDGED[name]() for name in metrics if name in JUDGED]
         self.require_asked("eval", programs=[*programs, *judges])
+
+    def _peoples(self) -> "list[Example]":
+        """The few questions of people's that are asked beside the exam; none without --asked. Raises ConfigError or
+        EvaluationError, before anything is asked, if they could decide nothing."""
+        from kraq_dspy.eval.joint import require_enough, require_peoples_questions
+        from kraq_dspy.eval.questions import read_questions
+
+        if self.asked is None:
+            return []
+        peoples = read_questions(self.asked, self._columns(), encoding=self.encoding)
+        require_enough(peoples, len(self.program or [""]) * len(self.retriever or [""]))
+        if self.fail_if_worse is not None:
+            require_peoples_questions(self.fail_if_worse)
+        return peoples
 
     def _examples(self) -> "list[Example]":
         """The questions of the file, or as many of them as are asked, drawn by the seed."""
@@ -251,11 +264,20 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
         return list(dict.fromkeys([*named, *thresholds]))
 
 
-def _show_result(result: "Evaluation", files: "Sequence[Path]", checks: "Sequence[QualityCheck]", folder: Path) -> None:
+def _show_result(
+    result: "Evaluation",
+    files: "Sequence[Path]",
+    checks: "Sequence[QualityCheck]",
+    folder: Path,
+    joint: "tuple[Calibrated, str] | None",
+) -> None:
+    from kraq_dspy.eval.joint import joint_grid
     from kraq_dspy.eval.questions import learned_note
-    from kraq_dspy.eval.terminal import print_run
+    from kraq_dspy.eval.terminal import print_grid, print_run
 
     print_run(result.summary, output)
+    if joint:
+        print_grid(joint_grid(*joint), output)
     if result.left_out:
         say(learned_note(result.left_out))
     for note in result.notes:
@@ -265,20 +287,6 @@ def _show_result(result: "Evaluation", files: "Sequence[Path]", checks: "Sequenc
     for check in checks:
         verdict = ("passed  ", "green") if check.passed else ("FAILED  ", "red")
         say(verdict, check.text)
-
-
-def _show_joint(joint: "Calibrated", metric: str) -> None:
-    """Print how far the exam agrees with people's questions, and what both say of each pair of systems."""
-    rows = []
-    for pair in joint.pairs.values():
-        more = (
-            "decided" if pair.is_decided else "open" if pair.more_questions is None else f"{pair.more_questions} more"
-        )
-        rows.append((f"{pair.first} - {pair.second}", interval(pair.interval, "+"), more))
-
-    output.print(grid(f"{metric}, people's questions and the exam together", ("systems", "difference", ""), rows))
-    say(joint.agreement)
-    say(joint.outlook)
 
 
 def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
@@ -356,18 +364,19 @@ class Report:
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> "TableSummary":
     """Write and print the report; the summary that it shows."""
+    from kraq_dspy.eval.joint import joint_grids
     from kraq_dspy.eval.report_page import write_report
     from kraq_dspy.eval.summary import find_runs, summarise
     from kraq_dspy.eval.terminal import print_summary
     from kraq_dspy.papers.grids import paper_grids
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
-    of_papers = paper_grids(summary)
-    files = write_report(summary, folder, in_front=of_papers)
+    in_front = [*paper_grids(summary), *joint_grids(folder)]
+    files = write_report(summary, folder, in_front=in_front)
     if json:
         print_json({**summary.to_dict(), "files": [str(file) for file in files], "checks": []})
         return summary
-    print_summary(summary, output, in_front=of_papers)
+    print_summary(summary, output, in_front=in_front)
     say(f"Report: {', '.join(map(str, files))}")
     return summary
 

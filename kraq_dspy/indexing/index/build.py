@@ -55,6 +55,7 @@ from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.reading.kept import STAGE as READ
 from kraq_dspy.reading.kept import read_passages
+from kraq_dspy.reading.reader import MADE_BY
 from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import Settings
 from kraq_dspy.state import load_state
@@ -391,9 +392,10 @@ class Builder(BuildParts):
         )
 
     async def extract(self) -> None:
-        """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
+        """Extract from all chunks, or the new ones if all others were extracted by the same program and model, and read
+        by the same parser."""
         stage = ("extract", "extractor", self.kraq.extract)
-        is_settled = self.steps.is_settled("extract", stage)
+        is_settled = self.steps.is_settled("extract", stage, settings=MADE_BY)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
         if not is_settled:
             self.index.results.unsettle("extract")
@@ -411,7 +413,7 @@ class Builder(BuildParts):
 
         failed = {failure.item_id for failure in self.index.results.failures("extract")}
         if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
-            self.steps.settle("extract", stage)
+            self.steps.settle("extract", stage, settings=MADE_BY)
         self.progress.finish("extract")
 
     def _read_chunks(self, ids: Sequence[str]) -> Iterator[Chunk]:

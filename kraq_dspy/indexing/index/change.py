@@ -74,13 +74,14 @@ def update_index(
     return run_coroutine(abuild_index(corpus, path, stable=not recluster, replace=True, **options))
 
 
-def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildReport:
+def resume_index(path: str | Path, *, recluster: bool = False, **options: Unpack[BuildOptions]) -> BuildReport:
     """Go on with a build that was interrupted, or try again what failed in it.
 
     >>> resume_index("ada.kraq").failures
     ()
 
-    The corpus is read again where it still lies where it was; else the stored documents serve. Raises what
+    The corpus is read again where it still lies where it was; else the stored documents serve. With `recluster`,
+    communities are found anew, as in a new build; otherwise those that are there are followed. Raises what
     `build_index` raises.
     """
     with Index.open(Path(path), unfinished=True) as index:
@@ -96,12 +97,17 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
         return run_coroutine(aimport_graphrag(source, path, **options))
     if source is not None and source.exists():
         _require_labels_again(path, options, "resume_index")
-        return run_coroutine(abuild_index(source, path, stable=True, **options))
-    return run_coroutine(_change(Path(path), (), (), options))
+        return run_coroutine(abuild_index(source, path, stable=not recluster, **options))
+    return run_coroutine(_change(Path(path), (), (), options, stable=not recluster))
 
 
 async def _change(
-    path: Path, corpus: str | Path | Iterable[Document | str | Failure], removed: Collection[str], options: BuildOptions
+    path: Path,
+    corpus: str | Path | Iterable[Document | str | Failure],
+    removed: Collection[str],
+    options: BuildOptions,
+    *,
+    stable: bool = True,
 ) -> BuildReport:
     _refuse_import(path)
     options = _with_settings(path, options)
@@ -125,7 +131,7 @@ async def _change(
             origin["labels"] = BY_FUNCTION
         builder.index.update_manifest(complete=False, origin=origin)
         builder.load_change(builder.as_before(documents), removed)
-        builder.stable = True
+        builder.stable = stable
         return await builder.build()
 
 
