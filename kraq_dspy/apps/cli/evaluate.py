@@ -205,13 +205,14 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
     def _peoples(self) -> "list[Example]":
         """The few questions of people's that are asked beside the exam; none without --asked. Raises ConfigError or
         EvaluationError, before anything is asked, if they could decide nothing."""
-        from kraq_dspy.eval.joint import require_enough, require_peoples_questions
+        from kraq_dspy.eval.joint import require_enough, require_peoples_questions, require_several
         from kraq_dspy.eval.questions import read_questions
 
         if self.asked is None:
             return []
         peoples = read_questions(self.asked, self._columns(), encoding=self.encoding)
-        require_enough(peoples, len(self.program or [""]) * len(self.retriever or [""]))
+        require_several(len(self.program or [""]) * len(self.retriever or [""]))
+        require_enough(peoples)
         if self.fail_if_worse is not None:
             require_peoples_questions(self.fail_if_worse)
         return peoples
