@@ -49,25 +49,35 @@ def joint_grids(folder: Path | None) -> list[Grid]:
     return [] if joint is None else [joint_grid(*joint)]
 
 
-def require_enough(peoples: Sequence[Example], n_systems: int) -> None:
-    """Raise, before anything is asked, ConfigError for too few systems, and EvaluationError for too few questions."""
+def require_enough(peoples: Sequence[Example]) -> None:
+    """Raise EvaluationError, before anything is asked, for too few of people's questions."""
+    if len(peoples) < LEAST_QUESTIONS:
+        raise EvaluationError(
+            f"--asked has {counted(len(peoples), 'question')} of people's to score by; expected {LEAST_QUESTIONS} at "
+            "least, and better five to ten."
+        )
+
+
+def require_several(n_systems: int) -> None:
+    """Raise ConfigError for one system: people's questions and an exam judge differences of systems."""
     if n_systems < 2:
         raise ConfigError(
             "--asked judges differences of systems, and there is one. Name several (-r dense -r bm25 -r hybrid), or "
             "leave --asked out: then the exam decides alone."
         )
-    if len(peoples) < LEAST_QUESTIONS:
-        raise EvaluationError(
-            f"--asked names {counted(len(peoples), 'question')} of people's; expected {LEAST_QUESTIONS} at least, and "
-            "better five to ten."
-        )
 
 
-def joint_grid(joint: Calibrated, metric: str) -> Grid:
-    """The joint difference of each pair of systems, with what it would take to decide it, and the sentences below."""
+def joint_grid(joint: Calibrated, metric: str, *, beside: str = "") -> Grid:
+    """The joint difference of each pair of systems, with what it would take to decide it, and the sentences below.
+
+    With `beside`, the differences of the others to that system alone.
+    """
+    pairs = list(joint.pairs.values())
+    if beside:
+        pairs = [joint.pair(name, beside) for name in joint.systems if name != beside]
     rows = []
     strong = set()
-    for place, pair in enumerate(joint.pairs.values()):
+    for place, pair in enumerate(pairs):
         if pair.is_decided:
             strong.add((place, 1))
         rows.append((f"{pair.first} - {pair.second}", _signed(pair), outlook_of(pair)))
