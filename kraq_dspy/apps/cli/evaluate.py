@@ -97,7 +97,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             self._require_asked(space, systems, metrics or [])
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
             folder = self.out or place_of(title, systems, metrics, [*examples, *peoples], space, Path("runs"))
-            self.require_place(folder)
+            self.prepare_place(folder)
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(

@@ -8,7 +8,6 @@ import typer
 
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import ScoresQuestions
-from kraq_dspy.errors import EvaluationError
 from kraq_dspy.records import content_id
 
 
@@ -40,7 +39,7 @@ class EvalRecorded(ScoresQuestions):
         title = self.file.name.partition(".")[0]
         parts = content_id("place", *metrics, checksum_of(examples))[:8]
         folder = self.out or Path("runs") / f"{title}-{parts}"
-        self.require_place(folder)
+        self.prepare_place(folder)
 
         models = LanguageModels(settings, meter=Meter(self.limits(settings)))
         judge = models["judge"] if any(name in JUDGED for name in metrics) else None
@@ -49,6 +48,4 @@ class EvalRecorded(ScoresQuestions):
                 None, examples, metrics, judge=judge, title=title, out=folder,
                 concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
             )  # fmt: skip
-        if all(row.failure is not None for row in result.rows):
-            raise EvaluationError(f"No row could be scored. The first: {result.rows[0].failure}")
         self.show_and_judge(result, folder, thresholds)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Json, Limits, QuestionFile, Seed, require_writable
+from kraq_dspy.apps.cli.options import Calls, Flag, Json, Limits, QuestionFile, Seed, require_writable
 from kraq_dspy.apps.cli.terminal import command, output, print_json, say
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 RunOut = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
 ]
+RetryFailed = Annotated[bool, Flag("--retry-failed", help="Retry rows that failed.")]
 
 WORSE = 3
 """Exit code of a run that is not good enough; 1 means that there is no run to judge."""
@@ -65,6 +66,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         ),
     ] = None
     out: RunOut = None
+    retry_failed: RetryFailed = False
     json: Json = False
 
     def thresholds(self) -> dict[str, float]:
@@ -96,12 +98,20 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
 
         return list(dict.fromkeys([*metrics, *map(metric_judged, thresholds)]))
 
-    def require_place(self, folder: Path) -> None:
-        """Raise ConfigError for a folder that cannot be written, or is the base run's."""
+    def prepare_place(self, folder: Path) -> None:
+        """Forget failed rows of the folder, and of people's questions in it, if they are to be tried again.
+
+        Raises ConfigError for a folder that cannot be written, or is the base run's.
+        """
         from kraq_dspy.eval.gate import require_other_folder
+        from kraq_dspy.eval.joint import ASKED_FOLDER
+        from kraq_dspy.eval.rows import forget_failed
 
         require_writable(folder)
         require_other_folder(self.fail_if_worse, folder)
+        if self.retry_failed:
+            forget_failed(folder)
+            forget_failed(folder / ASKED_FOLDER)
 
     def show_and_judge(
         self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float], *, beside: bool = False
@@ -110,6 +120,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         questions were asked beside an exam, and both judge together."""
         from kraq_dspy.eval.gate import metric_judged, under_checks, worse_checks
         from kraq_dspy.eval.joint import joint_of_run, joint_worse_checks
+        from kraq_dspy.eval.summary import require_rows
 
         joint = joint_of_run(folder) if beside else None
         files = result.write_report(folder)
@@ -127,6 +138,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
             print_json({**result.to_dict(), "files": paths, "checks": checks, **together})
         else:
             _show_result(result, files, checks, folder, joint)
+        require_rows([result.summary])
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
 

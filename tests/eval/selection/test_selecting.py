@@ -289,8 +289,8 @@ def test_the_command_writes_settings_with_which_the_index_answers(tmp_path: Path
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     (tmp_path / "mine.csv").write_text("ask,hall\n" + "".join(f"Where is {p}?,{p}\n" for p in PARTS), "utf-8")
     own_names = ("--question-column", "ask", "--documents-column", "hall")
-    words = ("select", "docs.jsonl", "mine.csv", "-r", "bm25", "-r", "dense", "--chunks", "100", "-k", "1", "-o", "run")
-    words += own_names
+    words = ("select", "docs.jsonl", "mine.csv", "-r", "bm25", "-r", "dense", "--chunks", "100", "-k", "1", "-o", "run",
+             *own_names)  # fmt: skip
 
     shown = kraq(*words, cwd=tmp_path)
     again = kraq(*words, "--json", cwd=tmp_path)
