@@ -24,8 +24,8 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import Timings
 from kraq_dspy.ports import Progress
+from kraq_dspy.steps.failures import StageFailures
 from kraq_dspy.steps.journal import JournalFile
-from kraq_dspy.steps.kept import StageFailures
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"

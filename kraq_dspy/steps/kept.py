@@ -7,7 +7,7 @@ started again with the same command, and asks only for what is missing.
 
 Where outcomes stay is a `Keeper`'s affair: the results of an index (`StageResults`), a catalogue, a file of JSON lines
 (`OutcomesInFile`).
-What runs in threads (the tables of `eval/`) shares `StageFailures` and `concurrency.as_done`.
+What runs in threads (the tables of `eval/`) shares `failures.StageFailures` and `concurrency.as_done`.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from kraq_dspy._internal.options import type_adapter
 from kraq_dspy._internal.step import without_advice
 from kraq_dspy.asset.store.own_files import require_descriptors
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.errors import KraqError, ModelError, lacks_files
+from kraq_dspy.errors import KraqError, lacks_files
 from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.envelope import cut_off, flaws_heard, with_flaws
 from kraq_dspy.models.lms.kraq_lm import KraqLM
@@ -35,12 +35,11 @@ from kraq_dspy.records import content_id
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.bounded import bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, limit_of, lm_of, model_of, when_ended
+from kraq_dspy.steps.failures import StageFailures
 from kraq_dspy.steps.journal import JournalFile
 
 logger = logging.getLogger(__name__)
 
-GIVE_UP_AFTER = 25  # documents, or items of none, that failed without one success
-OF_ONE_DOCUMENT = 200  # failures of any items without one success: a long document may be all that there is
 LONGEST_REASON = 600  # characters; what other libraries raise may quote a whole reply
 
 
@@ -55,52 +54,6 @@ class Keeper(Protocol):
 
     def fail(self, item_id: str, reason: str) -> None:
         """Note why the item has no outcome."""
-
-
-class StageFailures:
-    """Logs and counts the failures of a stage, and ends one in which nothing else happens."""
-
-    def __init__(
-        self,
-        stage: str,
-        items: str,
-        *,
-        model: str = "",
-        again: str = "run the same command again: what was done is kept",
-    ) -> None:
-        """`items` names them in the plural, `again` is what to do once the fault is mended."""
-        self._stage = stage
-        self._items = items
-        self._model = f" with the model {model!r}" if model else ""
-        self._again = again
-        self._count = 0
-        self._failed: set[str] = set()  # ids of documents, or of items that belong to none
-        self._succeeded = False
-        self._reason = ""
-
-    def succeed(self) -> None:
-        self._succeeded = True
-
-    def add(self, item_id: str, reason: str, document: str = "") -> None:
-        """Raises ModelError when it is one too many; failures of one document count once."""
-        fields = {"stage": self._stage, "item": item_id, "reason": reason}
-        logger.warning("%s of %s failed: %s", self._stage, item_id, reason, extra=fields)
-        self._count += 1
-        self._reason = reason
-        self._failed.add(document or item_id)
-        too_many = len(self._failed) >= GIVE_UP_AFTER or self._count >= OF_ONE_DOCUMENT
-        if too_many and not self._succeeded:
-            raise self._error(f"The first {self._count}")
-
-    def check_end(self) -> None:
-        """Raises ModelError when every item failed."""
-        if self._count and not self._succeeded:
-            raise self._error(f"All {self._count}")
-
-    def _error(self, which: str) -> ModelError:
-        return ModelError(
-            f"{which} {self._items} failed{self._model}; the last reason: {self._reason}. Fix that and {self._again}."
-        )
 
 
 def reason_of(error: Exception) -> str:

@@ -133,6 +133,21 @@ class _Evidence(NamedTuple):
 class SpeculativeRAG(SavableModule):
     """Draft several answers from different passages, and return the one that a verifier finds best.
 
+    Args:
+        retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
+        embedder: embeds passages as seen from a question (`InstructedEmbedder`).
+        n: passages to retrieve.
+        k: clusters, and passages of a draft.
+        m: drafts.
+        scorer: verifies drafts; by default `KraqScore`.
+        seed: of the clusters and of the choice of subsets.
+        in_flight: the most drafts and verdicts at once; None for all.
+        signature: replaces the draft's signature, or its instructions.
+
+    Raises:
+        ConfigError: for a signature that lacks an output of the step.
+        ValueError: for a count that is out of its range.
+
     It retrieves `n` passages, embeds them as seen from the question, and clusters them into `k`. It
     drafts an answer from each of `m` subsets with one passage of every cluster, verifies the drafts
     and takes the best (KRAQ paper, 3.2 and appendix C).
