@@ -21,10 +21,9 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.exam.gold import gold_passage
 from kraq_dspy.exam.gold_finder import UNLIKE, GoldFinder, Pool
-from kraq_dspy.exam.review import APPROVED
 from kraq_dspy.exam.testset import Testset
 from kraq_dspy.ports import Embedder
-from kraq_dspy.records import Chunk, Entity, GoldPassage, TestsetRow, content_id
+from kraq_dspy.records import APPROVED, Chunk, Entity, GoldPassage, TestsetRow, content_id
 from kraq_dspy.workspace import Workspace
 
 PERSON = "a person"

@@ -40,7 +40,8 @@ def test_recall_of_recorded_passages_is_by_the_ids_of_their_documents() -> None:
     row = {**RAGAS, "retrieved_context_ids": ["ada", "babbage"], "reference_context_ids": ["ada", "london"]}
 
     assert evaluate(None, [row]).mean("recall") == 0.5
-    broken = evaluate(None, [row, {**row, "id": "b", "retrieved_context_ids": ["ada"]}]).rows[1]
+    rows = evaluate(None, [row, {**row, "id": "b", "retrieved_context_ids": ["ada"]}]).rows
+    [broken] = [each for each in rows if each.question_id == "b"]
     assert broken.failure is not None
     assert "2 passages and 1 id" in broken.failure
 
@@ -49,9 +50,9 @@ def test_rows_without_an_answer_are_named() -> None:
     with pytest.raises(ConfigError, match=r"no row has a recorded answer.*actual_output"):
         evaluate(None, [{"question": "Who?", "answer": "Ada"}])
 
-    one_without = evaluate(None, [RAGAS, {**RAGAS, "response": ""}])
-    assert one_without.rows[1].failure is not None
-    assert "The row has no recorded answer" in one_without.rows[1].failure
+    [failed] = evaluate(None, [RAGAS, {**RAGAS, "response": ""}]).failed("contains")
+    assert failed.failure is not None
+    assert "The row has no recorded answer" in failed.failure
 
 
 def test_a_file_is_scored_by_type_and_judged_by_type(kraq: WarmShell, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from kraq_dspy.apps.cli.options import IndexDir, QuestionFile, Reads, require_writable_file
 from kraq_dspy.apps.cli.terminal import command, counted, printable, say, short
+from kraq_dspy.eval.defaults import TO_LABEL
 from kraq_dspy.language.text import sentences
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class LabelQuestions(Reads, QuestionFile):
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The labeled questions, as a test set.")] = (
         Path("few.jsonl")
     )
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions to label in all.")] = 10
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions to label in all.")] = TO_LABEL
 
     def run(self) -> None:
         from kraq_dspy.eval.labeling import Labeling
