@@ -133,7 +133,7 @@ class QASearch(SavableModule):
         similarity: float = 0.0,
     ) -> None:
         super().__init__()
-        require_options(QASearchOptions, block=block)
+        require_options(QASearchOptions, block=block, similarity=similarity)
         for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")

@@ -6,6 +6,7 @@ from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
+from kraq_dspy._internal.options import require_options
 from kraq_dspy.ports import (
     InstructedEmbedder,
     PrecomputedVectors,
@@ -75,11 +76,12 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         precomputed: PrecomputedVectors | SentenceVectors,
         embedder: InstructedEmbedder,
         *,
-        min_similarity: float = -1.0,
+        min_similarity: float = EfficientOptions.min_similarity,
         **settings: Any,
     ) -> None:
         """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`."""
         super().__init__(retrieve, embedder, **settings)
+        require_options(EfficientOptions, min_similarity=min_similarity)
         self.find_questions = as_question_finder(find_questions)
         self.precomputed = precomputed
         self.min_similarity = min_similarity
