@@ -71,7 +71,7 @@ class Reader:
         )
         for passage, (title, _), own in zip(passages, titled, parts, strict=True):
             labels = [label_of(part) for part in own]
-            people = speakers_of(labels, _is_named)
+            people = speakers_of(labels, passage, _is_named)
             spoken = [
                 _said_by(label, sentence) if label in people else sentence
                 for label in labels
@@ -149,8 +149,9 @@ def tale_of(title: str, parts: Sequence[str]) -> str:
 
 @lru_cache(maxsize=2048)
 def _is_named(label: str) -> bool:
-    """Whether the parser takes a label as a whole for a name."""
-    return any(entity.text == label for entity in pipeline()(f"{label} said that it was late.").ents)
+    """Whether the parser takes a label as a whole for the name of somebody."""
+    entities = pipeline()(f"{label} said that it was late.").ents
+    return any(entity.text == label and entity.label_ in ("PERSON", "ORG") for entity in entities)
 
 
 def _said_by(speaker: str, sentence: Sentence) -> Sentence:

@@ -19,6 +19,10 @@ _CLOSING = re.compile(
     rf"|\s(?:Kind|Best|Warm) (?:regards|wishes){_SIGNED}"
 )
 
+_SPEECH = re.compile(
+    r"\?(?:\s|$)|\b(?:I|I'm|[Yy]ou|[Ww]e|[Mm]y|[Oo]ur|[Oo]kay|OK|[Yy]es|[Yy]eah|[Uu]m|[Uu]h|[Hh]mm|[Tt]hanks?|[Ll]et's)\b"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Mail:
@@ -85,13 +89,15 @@ def without_label(sentence: str) -> str:
     return _CLOSING.sub("", _GREETING.sub("", _LABEL.sub("", sentence, count=1), count=1))
 
 
-def speakers_of(labels: list[str], is_name: Callable[[str], bool]) -> frozenset[str]:
+def speakers_of(labels: list[str], text: str, is_name: Callable[[str], bool]) -> frozenset[str]:
     """Those of a passage's labels that people speak under.
 
     In a talk labels come again: where two labels at least alternate, and one does so twice, each is somebody. Elsewhere
-    a label of several words is somebody if `is_name` says that it is a name.
+    a label of several words is somebody if `is_name` says that it is a name, and `text` has words of speech.
     """
     counts = Counter(filter(None, labels))
     if len(counts) > 1 and max(counts.values()) > 1:
         return frozenset(counts)
+    if not _SPEECH.search(text):
+        return frozenset()
     return frozenset(label for label in counts if " " in label and is_name(label))
