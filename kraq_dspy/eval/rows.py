@@ -28,7 +28,7 @@ from kraq_dspy.steps.kept import StageFailures
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
-_MAY_DIFFER = {"about", "created_at", "made_with", "asked", "not_asked"}
+_MAY_DIFFER = {"about", "created_at", "made_with", "asked", "not_asked", "passages"}
 _SHORT = 160  # characters: two titles
 
 

@@ -19,6 +19,7 @@ from kraq_dspy.papers.tables import systems
 from kraq_dspy.papers.tables.data import ExampleSet, PreparedIndex, prepare_index
 from kraq_dspy.papers.tables.table import EvalTable, System
 from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.records import Chunk
 from kraq_dspy.settings import ROLES, Settings
 from kraq_dspy.workspace.choosing import default_of
 
@@ -92,11 +93,13 @@ class Run:
     ) -> RowWriter:
         """The run's rows, those of an earlier run of the same command included, or of one with a smaller limit."""
         default_retriever = ""
+        passages: dict[str, int] = {}
         manifest = new_manifest(self.settings, self.embedder.name, self.embedder.dimension)
         if index is not None:
             with Index.open(index.path) as opened:
                 manifest = opened.manifest
                 default_retriever = self.settings.ask.retriever or default_of(opened)
+                passages = {"passages": opened.count(Chunk)}
 
         dataset = self.questions.dataset
         models = self._models(manifest.models.get("extractor", ""), bertscore)
@@ -115,6 +118,7 @@ class Run:
                 "not_asked": self.questions.left_out,
                 "data": checksum_of(dataset.examples, dataset.documents),
                 "documents": len(dataset.documents),
+                **passages,
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
                 **({"states": states} if states else {}),
