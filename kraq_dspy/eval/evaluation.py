@@ -30,11 +30,10 @@ from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.terminal import print_run
-from kraq_dspy.exam.review import REJECTED, STALE
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
-from kraq_dspy.records import Chunk, Document, Entity, Question, Relationship, Summary, content_id
+from kraq_dspy.records import REJECTED, STALE, Chunk, Document, Entity, Question, Relationship, Summary, content_id
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.apps.cli.tables import read, require_rows, without_metrics
+from kraq_dspy.apps.cli.tables import read, without_metrics
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.rows import ResultRow, RunHeader
-from kraq_dspy.eval.summary import TableSummary, summarise_run
+from kraq_dspy.eval.summary import TableSummary, require_rows, summarise_run
 from kraq_dspy.papers.grids import FAILED, paper_grids
 from kraq_dspy.papers.tables.table import DEFINITIONS, read_table
 
@@ -113,9 +113,13 @@ def test_questions_without_a_gold_answer_are_marked_too() -> None:
 
 def test_a_system_of_which_every_row_failed_ends_in_an_error_that_says_why() -> None:
     scores = {"paper_match": 0.5}
-    require_rows(summary("combined", rows_of("traditional", scores, 3), list(scores)))
+    require_rows(summary("combined", rows_of("traditional", scores, 3), list(scores)).runs)
     with pytest.raises(EvaluationError, match=r"'traditional'.*4 of 4.*TimeoutError: too long.*--retry-failed"):
-        require_rows(summary("combined", rows_of("traditional", scores, 4), list(scores)))
+        require_rows(summary("combined", rows_of("traditional", scores, 4), list(scores)).runs)
+
+    unjudged = [ResultRow(f"q{number}", "traditional", failed_metrics={"judge": "maybe"}) for number in range(4)]
+    with pytest.raises(EvaluationError, match=r"'traditional'.*4 of 4.*most often: maybe"):
+        require_rows(summary("combined", unjudged, ["judge"]).runs)
 
 
 def test_a_column_is_left_out_by_name_and_the_others_stay() -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 RunOut = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
 ]
+RetryFailed = Annotated[bool, Flag("--retry-failed", help="Retry rows that failed.")]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="The system that the others are compared with.")]
 
 
@@ -130,6 +131,7 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
         ),
     ] = None
     out: RunOut = None
+    retry_failed: RetryFailed = False
     json: Json = False
 
     def run(self) -> None:
@@ -142,6 +144,8 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             worse_checks,
         )
         from kraq_dspy.eval.joint import ASKED_FOLDER, joint_of_run, joint_worse_checks
+        from kraq_dspy.eval.rows import forget_failed
+        from kraq_dspy.eval.summary import require_rows
 
         thresholds = read_thresholds(self.fail_under or ())
         if self.fail_if_worse is not None:
@@ -160,6 +164,9 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             folder = self.out or place_of(title, systems, metrics, [*examples, *peoples], space, Path("runs"))
             require_writable(folder)
             require_other_folder(self.fail_if_worse, folder)
+            if self.retry_failed:
+                forget_failed(folder)
+                forget_failed(folder / ASKED_FOLDER)
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
@@ -189,6 +196,7 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             print_json({**result.to_dict(), "files": paths, "checks": checks, **together})
         else:
             _show_result(result, files, checks, folder, joint)
+        require_rows([result.summary])
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
 

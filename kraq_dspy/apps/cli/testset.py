@@ -137,9 +137,9 @@ class UpdateTestset(TakesStates, Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.exam.review import STALE
         from kraq_dspy.exam.testset import Testset
         from kraq_dspy.exam.upkeep import update_testset
+        from kraq_dspy.records import STALE
 
         out = self.out or self.testset
         require_writable_file(out)
