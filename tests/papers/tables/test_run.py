@@ -10,6 +10,8 @@ import pytest
 from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
 from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, read_rows, read_run
+from kraq_dspy.indexing.index.in_place import AskedInPlace
+from kraq_dspy.papers.tables import run
 from kraq_dspy.papers.tables.table import EvalTable, System
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
@@ -237,3 +239,15 @@ def test_a_line_separator_in_an_answer_is_no_end_of_a_row_when_failed_ones_are_d
         writer.write(row)
     assert forget_failed(tmp_path) == 1
     assert [row.question_id for row in read_rows(tmp_path / "rows.jsonl")] == ["q1", "q3"]
+
+
+def test_a_table_over_templates_in_place_of_the_generator_says_so_or_is_refused(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_place = AskedInPlace("small", 4, 3, (("is no question", 3),))
+    monkeypatch.setattr(run, "asked_in_place", lambda index, instructions: in_place)
+    header, _ = read_run(toy.run(answers_table(metrics=("recall",)), limit=1))
+    assert str(in_place) in header.extra["notes"]
+    with pytest.raises(EvaluationError, match=r"3 of 4 communities in place of small.*--strict-generator"):
+        toy.run(answers_table(metrics=("recall",)), limit=1, strict_generator=True, out=tmp_path / "strict")
+    assert not (tmp_path / "strict").exists()
