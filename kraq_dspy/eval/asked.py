@@ -53,12 +53,14 @@ class Asking:
         def row_of(timed: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
             prediction, seconds = timed
             hits = prediction.get("hits") or ()
-            scores = self.scorer(example, prediction, self.system.passages(self.k))
+            scores = self.scorer(self.system.scored(example), prediction, self.system.passages(self.k))
             also: dict[str, Any] = {}
             if self.tells_refusals:
                 also["refusal"] = what_was_told(example, prediction, answers=self.system.answers)
             if self.counts_tokens:
                 also["tokens"] = sum(hit.chunk.n_tokens for hit in hits)
+            if self.system.is_recorded:
+                also["usage"] = {}  # nothing was asked
             return ResultRow(
                 example.id,
                 self.system.name,
@@ -84,15 +86,12 @@ class Asking:
     def _asked(self, example: Example) -> tuple[dspy.Prediction, Mapping[str, Any]]:
         """The prediction, and its seconds by stage."""
         system, space = self.system, self.space
-        if hidden_documents(example):
+        if hidden_documents(example) and not system.is_recorded:
             system, space = self._without_hidden, self.rest
+        prediction, seconds = system.ask(example, space, self.k)
 
-        question = example.question
-        if example.type == "veracity":
-            question += "\nIs this claim true, false, or a mixture of both?"
-        prediction, seconds = system.ask(question, space, self.k)
-
-        if self.tells_refusals and space is not None and "answerable" not in prediction:
+        is_judged = system.is_recorded or "answerable" in prediction
+        if self.tells_refusals and space is not None and not is_judged:
             judged = space.answerability(example.question)
             prediction.answerable, prediction.answerable_score = judged.is_answerable, judged.score
         return prediction, seconds

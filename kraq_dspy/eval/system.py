@@ -4,7 +4,7 @@ A choice (`workspace/choices.py`), an entry of a paper's table (`papers/tables/t
 declare what is to be asked. An `AskedSystem` is what was made of one of them, or given by a user.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -14,31 +14,39 @@ import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, KraqError
 from kraq_dspy.eval.about import about_choice, about_retriever, about_system
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.functions import AnsweringFunction, is_answering
 from kraq_dspy.eval.latency import TOTAL
+from kraq_dspy.eval.recorded import RecordedAnswers, require_recorded, without_recorded
 from kraq_dspy.ports import Retriever
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import ProgramChoice
 
 Made: TypeAlias = dspy.Module | Retriever
-Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path
-"""What a system can be made of: an index, a program or its name, a retriever, a function."""
+Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path | None
+"""What a system can be made of: an index, a program or its name, a retriever, a function; None for recorded answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedSystem:
-    """A program or a retriever under its name in the report. `about` tells what it is made of.
+    """A program, a retriever or recorded answers under its name in the report. `about` tells what it is made of.
 
     `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight. `make`
     makes the same system of another index, for questions that hide documents; None if nobody knows how.
     """
 
     name: str
-    asked: Made
+    asked: Made | RecordedAnswers
     answers: bool
     about: Mapping[str, str] = field(default_factory=dict)
     choice: ProgramChoice | None = None
     make: Callable[[Workspace], Made] | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its answers were given already, and stand in the rows of the questions."""
+        return isinstance(self.asked, RecordedAnswers)
 
     @property
     def calls_at_once(self) -> int:
@@ -51,16 +59,27 @@ class AskedSystem:
             return self.choice.budget
         return None if self.answers else k
 
-    def ask(self, question: str, space: Workspace | None, k: int) -> tuple[dspy.Prediction, Mapping[str, Any]]:
+    def scored(self, example: Example) -> Example:
+        """The example as metrics see it: what was recorded is no gold."""
+        return without_recorded(example) if self.is_recorded else example
+
+    def ask(self, example: Example, space: Workspace | None, k: int) -> tuple[dspy.Prediction, Mapping[str, Any]]:
         """Return the prediction, and its seconds by stage. A program over an index is asked as `space.ask` does; a
         retriever finds `k` passages."""
+        asked: Any = self.asked
+        if self.is_recorded:
+            return asked.of(example), {}
+
+        question = example.question
+        if example.type == "veracity":
+            question += "\nIs this claim true, false, or a mixture of both?"
         started = perf_counter()
         if not self.answers:
-            prediction = dspy.Prediction(hits=self.asked(question, k))
-        elif space is not None and isinstance(self.asked, dspy.Module):
-            prediction = _with_answer(space.ask(question, self.asked, next_questions=0))
+            prediction = dspy.Prediction(hits=asked(question, k))
+        elif space is not None and isinstance(asked, dspy.Module):
+            prediction = _with_answer(space.ask(question, asked, next_questions=0))
         else:
-            prediction = _with_answer(self.asked(question=question))  # type: ignore[call-arg,arg-type]
+            prediction = _with_answer(asked(question=question))
         whole = perf_counter() - started
 
         stages = self.choice.seconds(prediction) if self.choice else {}
@@ -81,13 +100,20 @@ class AskedSystem:
             raise EvaluationError(f"The question hides documents: {error}") from error
 
 
-def system_of(given: Asked | AskedSystem, name: str = "", space: Workspace | None = None) -> AskedSystem:
-    """The system that was given: itself, by an index, by a program's name, or by what is called.
+def system_of(
+    given: Asked | AskedSystem, name: str = "", space: Workspace | None = None, examples: Sequence[Example] = ()
+) -> AskedSystem:
+    """The system that was given: itself, by an index, by a program's name, or by what is called; see `Asked`.
 
-    `space` is the index that a program of a name works over. Raises ConfigError for a name without one.
+    `space` is the index that a program of a name works over. Whether a function answers is seen at the first of the
+    `examples`, if its signature does not say it. Raises ConfigError for a name without an index, and for None where no
+    example has a recorded answer.
     """
     if isinstance(given, AskedSystem):
         return given
+    if given is None:
+        require_recorded(examples)
+        return AskedSystem(RecordedAnswers.name, RecordedAnswers(), True, {"program": "recorded answers"})
 
     made: Any = given
     make: Callable[[Workspace], Any] | None = None
@@ -99,6 +125,8 @@ def system_of(given: Asked | AskedSystem, name: str = "", space: Workspace | Non
         program = str(given)
         made, make = space.program(program), lambda index: index.program(program)
 
+    if is_answering(made, examples):
+        made = AnsweringFunction(made)
     is_retriever = getattr(made, "keeps_contract", False) or not isinstance(made, dspy.Module)
     if is_retriever:
         made = as_retriever(made)

@@ -9,9 +9,10 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from kraq_dspy.apps.cli.evaluate import Baseline, RetryFailed, RunOut, make_report, named_scorer
+from kraq_dspy.apps.cli.evaluate import Baseline, make_report, named_scorer
 from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.scoring import RetryFailed, RunOut
 from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
 

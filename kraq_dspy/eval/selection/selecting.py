@@ -173,6 +173,7 @@ def select(
         summary=summary,
         are_made=all(example.metadata.keys() >= MADE for example in examples),
         joint=joint,
+        columns=columns,
     )
 
 
