@@ -582,13 +582,18 @@ half (docs/results/indexing.md)."""
 
 
 def read_settings(path: Path | None = None) -> Settings:
-    """Read settings from a TOML file; return the defaults without one. The file's values win over
-    its preset.
+    """Read settings from a TOML file.
 
         settings = read_settings(Path("kraq.toml"))
 
-    Raises ConfigError if the file is missing or not TOML, or has an unknown key or a value of the
-    wrong type or range.
+    Args:
+        path: the file. Its values win over its preset.
+
+    Returns:
+        The settings; without a file, the defaults.
+
+    Raises:
+        ConfigError: if the file is missing or not TOML, or has an unknown key or a value of the wrong type or range.
     """
     if path is None:
         return Settings()

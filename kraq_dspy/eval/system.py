@@ -1,4 +1,4 @@
-"""Systems that are asked questions: programs, retrievers and indexes, each under its name in a report.
+"""Defines systems that are asked questions: programs, retrievers and indexes, each under its name in a report.
 
 A choice (`workspace/choices.py`), an entry of a paper's table (`papers/tables/table.py`) and a candidate of `select`
 declare what is to be asked. An `AskedSystem` is what was made of one of them, or given by a user.

@@ -18,6 +18,7 @@ from kraq_dspy.apps.cli.demo import Demo
 from kraq_dspy.apps.cli.evaluate import EvalIndex, FetchData, ListData, Report
 from kraq_dspy.apps.cli.exchange import Export, ImportGraphRAG
 from kraq_dspy.apps.cli.index import BuildIndex, Estimate, ListQuestions
+from kraq_dspy.apps.cli.label import LabelQuestions
 from kraq_dspy.apps.cli.lm import GetModel, ServeModel
 from kraq_dspy.apps.cli.mcp import Mcp
 from kraq_dspy.apps.cli.optimize import Domain, Optimize
@@ -137,8 +138,8 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "report": Report,
         "select": Select,
         "testset": Group(
-            "Questions with their answers and evidence, made from an index, to measure systems with.",
-            {"make": MakeTestset, "update": UpdateTestset, "coverage": CoverTestset},
+            "Questions with their answers and evidence, made from an index or labeled by you, to measure systems with.",
+            {"make": MakeTestset, "update": UpdateTestset, "coverage": CoverTestset, "label": LabelQuestions},
         ),
         "data": Group("The public data sets of the tables.", {"list": ListData, "fetch": FetchData}),
         "domain": Domain,

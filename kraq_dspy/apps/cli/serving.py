@@ -62,7 +62,7 @@ class Serve(TakesStates, Reads, Limits, Refuses):
     ] = None
 
     def run(self) -> None:
-        _require_serve()
+        _require_serve("kraq serve")
         self.require_asked("serve", "answering", "conversation")
         from kraq_dspy.apps.serve.callers import Callers
         from kraq_dspy.apps.serve.served import names_of
@@ -101,7 +101,7 @@ class Explore(TakesStates, Reads, Limits, Refuses, QuestionFile):
             if not self.no_browser:  # in a thread: a browser that is started may not come back before it is closed
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-        _require_serve()
+        _require_serve("kraq explore")
         self.require_asked("explore", "answering", "conversation")
         from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 
@@ -115,10 +115,10 @@ class Explore(TakesStates, Reads, Limits, Refuses, QuestionFile):
         _run(self, [self.index_dir], settings, edit=self.edit, desk=desk, or_any_port=True, started=show)
 
 
-def _require_serve() -> None:
+def _require_serve(command: str) -> None:
     """Before numpy is imported: questions that are answered at the same time have threads of their own, and OpenBLAS's
     threads, which wait for each other busily, would take their cores in searches of large indexes."""
-    with needs("starlette", "serve", "kraq serve"):
+    with needs("starlette", "serve", command):
         import prometheus_client  # noqa: F401
         import sse_starlette  # noqa: F401
         import uvicorn  # noqa: F401
