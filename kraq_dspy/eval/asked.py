@@ -13,6 +13,7 @@ import dspy
 from kraq_dspy import errors
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import TOTAL
+from kraq_dspy.eval.recorded import RecordedAnswers, without_recorded
 from kraq_dspy.eval.refused import what_was_told
 from kraq_dspy.eval.rows import ResultRow, memory_mb
 from kraq_dspy.eval.scoring import RowScorer
@@ -43,7 +44,7 @@ class AskedSystem:
     """
 
     name: str
-    asked: dspy.Module | Retriever
+    asked: dspy.Module | Retriever | RecordedAnswers
     answers: bool
     about: Mapping[str, str]
     choice: ProgramChoice | None = None
@@ -71,8 +72,11 @@ class Asking:
             prediction, seconds = timed
             hits = prediction.get("hits") or ()
             choice = self.system.choice
+            is_recorded = isinstance(self.system.asked, RecordedAnswers)
             scores = self.scorer(
-                example, prediction, choice.budget if choice else None if self.system.answers else self.k
+                without_recorded(example) if is_recorded else example,
+                prediction,
+                choice.budget if choice else None if self.system.answers else self.k,
             )
 
             refusal: dict[str, Any] = {}
@@ -90,6 +94,7 @@ class Asking:
                     "evidence": excerpts(hits),
                     "undefined": scores.undefined,
                     **refusal,
+                    **({"usage": {}} if is_recorded else {}),  # nothing was asked
                     **nearest_question(prediction),
                 },
             )
@@ -112,6 +117,8 @@ class Asking:
     def _asked(self, example: Example) -> tuple[dspy.Prediction, Mapping[str, Any]]:
         """The prediction, and its seconds by stage."""
         question, system, space = example.question, self.system.asked, self.space
+        if isinstance(system, RecordedAnswers):
+            return system.of(example), {}
         if hidden_documents(example):
             system, space = self._over_the_rest, self.rest
 

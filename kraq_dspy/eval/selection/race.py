@@ -191,6 +191,16 @@ class Race:
                 self.dropped[candidate.name] = f"in the worse half after {counted(count, 'question')}"
         return running
 
+    def ask(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Ask each of them all questions, without rounds; those that could be asked all."""
+        return self._ask_all(candidates, len(self.examples))
+
+    def beside(self, examples: Sequence[Example], writer: RowWriter) -> "Race":
+        """A race by other questions over the same indexes, which are not opened again."""
+        other = Race(self.plan, examples, self.metric, self.indexes, writer, self.deadline, self._prices, self._stack)
+        other._spaces = self._spaces
+        return other
+
     def scores(self, candidate: Candidate) -> dict[str, float]:
         """The scores by question, of those that the candidate was asked; a question that failed
         counts as 0."""
