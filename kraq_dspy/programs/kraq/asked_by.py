@@ -124,7 +124,8 @@ class Wording:
     model: str
 
 
-_WITHOUT_MODEL = frozenset((EMBEDDED, PARSE, TOPIC))
+WITHOUT_MODEL = frozenset((EMBEDDED, PARSE, TOPIC))
+"""Who asks where no model does."""
 
 
 class AskedBy:
@@ -259,13 +260,13 @@ class AskedBy:
         if not self._is_mixed:
             return list(questions)
         placed_questions = [
-            question if question.model in _WITHOUT_MODEL else _worded(question, placed(question.text, self._subject))
+            question if question.model in WITHOUT_MODEL else _worded(question, placed(question.text, self._subject))
             for question in questions
         ]
         doubtful = [
             question
             for question in placed_questions
-            if question.model not in _WITHOUT_MODEL and self._has_question(_of(question))
+            if question.model not in WITHOUT_MODEL and self._has_question(_of(question))
         ]
         if not doubtful:
             return placed_questions
