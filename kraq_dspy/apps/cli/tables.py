@@ -76,6 +76,12 @@ class RunTable(Builds):
         ),
     ] = None
     retry_failed: RetryFailed = False
+    strict_generator: Annotated[
+        bool,
+        Flag(
+            "--strict-generator", help="Exit code 1 if templates ask for more than half of the generator's questions."
+        ),
+    ] = False
     json: Json = False
 
     def run(self) -> None:
@@ -117,6 +123,7 @@ class RunTable(Builds):
             seed=self.seed,
             ablations=self.ablations,
             retry_failed=self.retry_failed,
+            strict_generator=self.strict_generator,
             bertscore=lambda: named_scorer(self.bertscore),
         )
         require_writable(options.out, self.indexes)
