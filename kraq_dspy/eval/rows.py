@@ -29,7 +29,7 @@ from kraq_dspy.steps.journal import JournalFile
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
-_MAY_DIFFER = {"about", "created_at", "made_with", "asked", "not_asked"}
+_MAY_DIFFER = {"about", "created_at", "made_with", "asked", "not_asked", "passages"}
 _SHORT = 160  # characters: two titles
 
 

@@ -15,7 +15,7 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, QuestionFile, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs
@@ -79,7 +79,7 @@ class Serve(TakesStates, Reads, Limits, Refuses):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explore(TakesStates, Reads, Limits, Refuses):
+class Explore(TakesStates, Reads, Limits, Refuses, QuestionFile):
     """Open the index in the browser: its questions, the largest groups first, what is behind them, and answers."""
 
     index_dir: IndexDir
@@ -106,7 +106,7 @@ class Explore(TakesStates, Reads, Limits, Refuses):
         from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 
         settings = ServeSettings(port=self.port, answer_anyway=self.answer_anyway)
-        desk = TestsetDesk.of(self.questions, self.testset)
+        desk = TestsetDesk.of(self.questions, self.testset, self.columns())
         scope = self.scope()
         if desk is not None and scope is not None and not scope.is_everything:
             raise ConfigError(
