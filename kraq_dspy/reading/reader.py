@@ -4,16 +4,20 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from kraq_dspy.language.text import sentences
 from kraq_dspy.language.told import language_of, may_be_english
-from kraq_dspy.reading.analysis import Analysis, Sentence
+from kraq_dspy.reading.acts import SAID_ALOUD, acts_in
+from kraq_dspy.reading.analysis import Act, Analysis, Sentence
 from kraq_dspy.reading.asking import asked_of, plain_text
 from kraq_dspy.reading.parse import links_in, named_in
 from kraq_dspy.reading.pipeline import pipeline
+from kraq_dspy.reading.titles import meant_by_pronouns, speaker_of, tale_of
+from kraq_dspy.reading.transcripts import SPOKEN, asked_of_turn, turns_of, without_speaker
 
-READING = 1
+READING = 2
 """The version of what is read, and how: to be raised with each change of it."""
 MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 """Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
@@ -21,11 +25,19 @@ REMEMBERED = 2_000  # passages
 LONGEST = 1_200  # characters of a sentence that is parsed; what is longer is a list or a table
 TELLING = 240  # letters from which on a passage tells its language; a shorter one is in its document's
 _BATCH = 64  # sentences that are parsed at once
-_SITE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|co|uk|info|tv|us)")
-_SPEAKER = re.compile(r"^[A-Z][\w .'-]{0,30}: ")
 _APART = re.compile(r"(?<=\w) ([.,;:!?]|'(?:s|t|ll|re|ve|d|m)\b|n't\b)")
 """Punctuation that a data set has set apart from its word."""
 _FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a passage says of a sentence: who "we" are, which tale it is of, whose turn it is, who "he" is."""
+
+    speaker: str
+    tale: str
+    turn: str
+    meant: str
 
 
 class Reader:
@@ -62,26 +74,32 @@ class Reader:
         titled = [title_and_text(passage) for passage in passages]
         parts = [sentences(text) for _, text in titled]
         parsed = self._sentences(
-            (part, speaker_of(title), tale_of(title, own))
+            (part, _Around(speaker_of(title), tale_of(title, own), turn, meant))
             for (title, _), own in zip(titled, parts, strict=True)
-            for part in own
+            for part, turn, meant in zip(own, turns_of(own), meant_by_pronouns(title, own), strict=True)
         )
         for (title, _), own in zip(titled, parts, strict=True):
             yield Analysis(title, tuple(sentence for _ in own for sentence in next(parsed)))
 
-    def _sentences(self, parts: Iterable[tuple[str, str, str]]) -> Iterator[list[Sentence]]:
+    def _sentences(self, parts: Iterable[tuple[str, "_Around"]]) -> Iterator[list[Sentence]]:
         """What the parser says of each part; it finds the sentences of texts in one case, which rules do not."""
         every = list(parts)
         docs = pipeline().pipe((_parseable(text) for text, *_ in every), batch_size=_BATCH)
-        for (text, speaker, tale), doc in zip(every, docs, strict=True):
+        for (text, around), doc in zip(every, docs, strict=True):
             spans = list(doc.sents)
             read = []
             for span in spans:
                 named = named_in(span)
                 own_text = text if len(spans) == 1 else span.text.strip()
-                read.append(
-                    Sentence(own_text, tuple(named), tuple(links_in(span, named)), tuple(asked_of(span, speaker, tale)))
+                asked, acts = (
+                    asked_of(span, around.speaker, around.tale, around.meant, around.turn),
+                    acts_in(span, named),
                 )
+                if around.turn and len(own_text.split()) >= SPOKEN.start:
+                    asked += asked_of_turn(without_speaker(own_text), named, around.turn)
+                    acts.append(Act(SAID_ALOUD, around.turn, ""))
+                links = links_in(span, named)
+                read.append(Sentence(own_text, tuple(named), tuple(links), tuple(asked), tuple(acts)))
             yield read or [Sentence(text)]
 
 
@@ -113,26 +131,9 @@ def title_and_text(passage: str) -> tuple[str, str]:
     return "", passage.strip()
 
 
-def speaker_of(title: str) -> str:
-    """Who "we" are in a document: the site or the organisation that its title names; "" if it names none."""
-    if _SITE.fullmatch(title):
-        return title
-    return ""
-
-
-def tale_of(title: str, parts: Sequence[str]) -> str:
-    """The title of a text all in small letters, which tells of figures; "" of any other.
-
-    >>> tale_of("the fox and the geese", ["the fox came to a meadow ."])
-    'the fox and the geese'
-    """
-    is_short = 0 < len(title.split()) <= 8 and not re.search(r"[\d“”\"]", title)
-    return title if is_short and title.islower() and all(map(str.islower, parts[:10])) else ""
-
-
 def _parseable(text: str) -> str:
     """The sentence without who speaks it and without citations; in small letters where it is all capitals."""
-    text = plain_text(_SPEAKER.sub("", text)) if len(text) <= LONGEST and "|" not in text and "\t" not in text else ""
+    text = plain_text(without_speaker(text)) if len(text) <= LONGEST and "|" not in text and "\t" not in text else ""
     text = _APART.sub(r"\1", text)
     letters = [letter for letter in text if letter.isalpha()]
     is_shouted = len(letters) > 20 and sum(map(str.isupper, letters)) > 0.9 * len(letters)

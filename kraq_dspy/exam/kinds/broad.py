@@ -10,6 +10,7 @@ from kraq_dspy.exam.corpus import MOST_NAMES, Corpus, is_identifier
 from kraq_dspy.exam.gold_finder import nearness
 from kraq_dspy.exam.kinds.kind import Kind, said_of_names
 from kraq_dspy.exam.material import AskedQuestion, Material
+from kraq_dspy.reading.together import groups_in
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
 
 OF_COMMUNITY = range(3, 11)
@@ -35,8 +36,11 @@ class Broad(Kind):
     is_read_again = False  # no two accounts of much are alike
 
     def materials(self, corpus: Corpus) -> list[Material]:
-        """The passages of a small community, and those of few documents that name the same one or two things."""
-        return _of_communities(corpus) + _named_together(corpus) + _named_by_few(corpus)
+        """The passages of a small community, and those whose statements answer one question.
+
+        Of passages that the parser does not read: those of few documents that name the same one or two things.
+        """
+        return _of_communities(corpus) + _of_statements(corpus) + _named_together(corpus) + _named_by_few(corpus)
 
     def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
         """Find nothing wrong: nuggets are statements in the model's own words."""
@@ -72,6 +76,17 @@ def _of_communities(corpus: Corpus) -> list[Material]:
     return materials
 
 
+def _of_statements(corpus: Corpus) -> list[Material]:
+    """Return passages of few documents whose statements go together, with what the statements name."""
+    materials = []
+    for group in groups_in(corpus.analyses):
+        chunks = corpus.chunks_of(group.told)
+        if len({chunk.document_id for chunk in chunks}) >= TOGETHER.start:
+            inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(group.names)}
+            materials.append(Material("", "", inputs, tuple(chunks), group.names))
+    return materials
+
+
 def _named_by_few(corpus: Corpus) -> list[Material]:
     """Return passages of few documents that name the same thing.
 
@@ -82,17 +97,21 @@ def _named_by_few(corpus: Corpus) -> list[Material]:
         if not is_identifier(entity.name):
             chunk_ids_by_name[(entity.name,)] |= dict.fromkeys(entity.chunk_ids)
 
-    passages = {name: corpus.chunks_of(chunk_ids) for name, chunk_ids in chunk_ids_by_name.items()}
+    passages = {name: _not_parsed(corpus, corpus.chunks_of(ids)) for name, ids in chunk_ids_by_name.items()}
     return _told_together(passages, BY_FEW)
 
 
 def _named_together(corpus: Corpus) -> list[Material]:
     """Passages of few documents that name the same two things."""
     passages: defaultdict[tuple[str, ...], list[Chunk]] = defaultdict(list)
-    for chunk in corpus.chunks:
+    for chunk in _not_parsed(corpus, corpus.chunks):
         for pair in combinations(sorted(corpus.names_of.get(chunk.id, ())), 2):
             passages[pair].append(chunk)
     return _told_together(passages, TOGETHER)
+
+
+def _not_parsed(corpus: Corpus, chunks: Sequence[Chunk]) -> list[Chunk]:
+    return [chunk for chunk in chunks if chunk.id not in corpus.analyses]
 
 
 def _told_together(passages: Mapping[tuple[str, ...], Sequence[Chunk]], by_documents: range) -> list[Material]:

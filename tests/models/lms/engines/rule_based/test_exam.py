@@ -136,20 +136,17 @@ def test_a_passage_answers_where_one_sentence_has_the_question_and_the_passage_t
     assert not checks.is_answered("Which novel did Melville write about whales?", "Ed Wood", WOOD)
 
 
-def test_what_most_passages_tell_of_together_is_asked_with_a_sentence_of_each() -> None:
+def test_what_most_passages_tell_together_is_asked_with_a_sentence_of_each() -> None:
     passages = [
-        "Mrs Dalloway\nIt is a novel by Virginia Woolf. The Hogarth Press published it.",
-        "Orlando\nVirginia Woolf wrote it. The Hogarth Press of Virginia Woolf published it in 1928.",
-        "The Hogarth Press\nIt was founded by Virginia Woolf in 1917.",
+        "Road salt damages the old harbor bridge of Orrin every winter.",
+        "The ferry to Lurr sails at noon.",
+        "Heavy trucks weaken the old harbor bridge by day.",
     ]
 
-    asked = over_many.question_for_many(passages, ["Virginia Woolf", "Hogarth Press", "Orlando"])
+    asked = over_many.question_for_many(passages, ["Orrin", "old harbor bridge"])
 
-    assert asked["question"] == "What is the connection between Virginia Woolf and the Hogarth Press?"
-    assert asked["nuggets"] == [
-        "The Hogarth Press of Virginia Woolf published it in 1928.",
-        "It was founded by Virginia Woolf in 1917.",
-    ]
+    assert asked == {"question": "What affects the old harbor bridge?", "nuggets": [passages[0], passages[2]]}
+    assert over_many.question_for_many(passages, ["Orrin", "ferry"]) == {"question": "", "nuggets": []}
 
 
 def test_a_thing_that_several_passages_tell_of_is_asked_about_by_who_or_what() -> None:
@@ -242,11 +239,11 @@ def test_a_last_name_is_not_asked_about_since_it_may_be_anybody_s() -> None:
 
 
 def test_a_name_has_the_article_that_the_text_gives_it() -> None:
-    passages = ["He lives in the Netherlands.", "Amsterdam is the capital of the Netherlands."]
+    passages = ["The Netherlands is a country in Europe.", "Amsterdam is the capital of the Netherlands."]
 
     asked = over_many.question_for_many(passages, ["Netherlands"])
 
-    assert asked["question"] == "What is known about the Netherlands?"
+    assert asked["question"] == "What is the Netherlands?"
 
 
 def test_what_a_thing_is_is_asked_only_if_a_sentence_says_so() -> None:
@@ -254,7 +251,7 @@ def test_what_a_thing_is_is_asked_only_if_a_sentence_says_so() -> None:
     mentioned = ["They met at Ed Wood's house.", "Tim Burton admired Ed Wood."]
 
     assert over_many.question_for_many(told, ["Ed Wood"])["question"] == "What is Ed Wood?"
-    assert over_many.question_for_many(mentioned, ["Ed Wood"])["question"] == "What is known about Ed Wood?"
+    assert over_many.question_for_many(mentioned, ["Ed Wood"])["question"] == ""
 
 
 def test_a_place_that_only_says_where_another_lies_is_not_told_of() -> None:
