@@ -78,10 +78,10 @@ def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Q
     }
 
 
-def keep_scores(name: str, data: Path, out: Path, asked: list[str]) -> None:
+def keep_scores(name: str, data: Path, out: Path, asked: list[str], passages: int) -> None:
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
-    people = part_of(load_local(data / name), questions=MOST_QUESTIONS, passages=MOST_PASSAGES)
+    people = part_of(load_local(data / name), questions=MOST_QUESTIONS, passages=passages)
     if not (folder / "index.kraq" / "manifest.json").exists():
         build_index(list(people.documents), folder / "index.kraq")
 
@@ -263,11 +263,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sets", nargs="+", default=["people", "made", "sentences", "titles", "own questions"])
+    parser.add_argument("--passages", type=int, default=MOST_PASSAGES)
     given = parser.parse_args()
     if given.work == "report":
         report(given.out)
     for name in given.names:
-        keep_scores(name, given.data, given.out, given.sets)
+        keep_scores(name, given.data, given.out, given.sets, given.passages)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """Indexes unlike corpora one after the other, and puts into one table what comes of each: the zoo.
 
-    python benchmarks/zoo.py --data ../shared/data --out runs/zoo [tales papers ...] [--json]
+    python benchmarks/zoo.py --data ../shared/data --out runs/zoo [tales papers ...] [--passages 300] [--before DIR]
 
-Of each corpus up to 300 passages are drawn, those first that answer up to 100 of people's questions. A process of its
-own indexes them with the default models, checks the index, lists the first 20 lines of `kraq questions`, makes a small
+Of each corpus up to 300 passages are drawn (`--passages`), of those in other languages than English half as many, of
+1,500 characters each at most on average, those first that answer up to 100 of people's questions. A process of its own
+indexes them with the default models, checks the index, lists the first 20 lines of `kraq questions`, makes a small
 test set, asks whether its own rows would be refused, and retrieves for people's questions. So seconds and memory are
 one corpus' own: seconds are the processor's. What is done is kept in OUT/NAME.json, and the lines of questions in
-OUT/NAME.questions.txt, so an interrupted run goes on. `--json` prints the rows in place of the table.
+OUT/NAME.questions.txt, so an interrupted run goes on. `--json` prints the rows in place of the table. `--before` adds
+how much recall differs from another run's on the same questions.
 """
 
 import argparse
@@ -19,12 +21,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from kraq_dspy import Document, Workspace, build_index
+from kraq_dspy.eval.statistics import paired_difference
 from kraq_dspy.exam.making import make_testset
 from kraq_dspy.indexing.index.check import check_index
 
@@ -47,8 +51,11 @@ ENGLISH = (
 OTHERS = ("xquad_de", "xquad_zh", "cmrc2018", "graphrag_sengoku_ja", "french", "half_german")
 SETS = (*ENGLISH, *OTHERS)
 MOST_PASSAGES, MOST_QUESTIONS, MOST_GOLD = 300, 100, 10
+CHARACTERS = 1_500
+"""Of a passage, on average: so few of long documents are drawn."""
 LINES = 20
 ROWS = 30
+TEMPLATES = ("What is known about ", "What is said about ", "What is the connection between ")
 RETRIEVERS = ("adaptive", "bm25")
 
 FRENCH = (
@@ -97,14 +104,14 @@ class Sample:
     """People's questions, each with the ids of the documents that answer it."""
 
 
-def sample(name: str, data: Path) -> Sample:
+def sample(name: str, data: Path, most_passages: int = MOST_PASSAGES) -> Sample:
     """The same for each run, drawn by the seed 0."""
     if name == "french":
         return Sample(tuple(Document(f"fr{n}", title, text) for n, (title, text) in enumerate(FRENCH)), ())
     if name == "half_german":
-        english, german = _drawn("squad", data, MOST_PASSAGES // 2), _drawn("xquad_de", data, MOST_PASSAGES // 2)
+        english, german = (_drawn(half, data, most_passages // 4) for half in ("squad", "xquad_de"))
         return Sample(english.documents + german.documents, english.questions[:50] + german.questions[:50])
-    return _drawn(name, data, MOST_PASSAGES)
+    return _drawn(name, data, most_passages if name in ENGLISH else most_passages // 2)
 
 
 def _drawn(name: str, data: Path, most_passages: int) -> Sample:
@@ -120,14 +127,27 @@ def _drawn(name: str, data: Path, most_passages: int) -> Sample:
     for line in asked:
         gold = frozenset(line["supporting_ids"]) & documents.keys()
         is_answered = 0 < len(gold) == len(set(line["supporting_ids"])) <= MOST_GOLD
-        if is_answered and len(questions) < MOST_QUESTIONS and len(needed | gold) <= most_passages * 2 // 3:
+        is_small = len(needed | gold) <= most_passages * 2 // 3
+        if (
+            is_answered
+            and is_small
+            and len(questions) < MOST_QUESTIONS
+            and _fits(documents, needed | gold, most_passages)
+        ):
             questions.append((line["question"], gold))
             needed |= gold
 
     rest = [id for id in documents if id not in needed]
     random.Random(1).shuffle(rest)
-    chosen = needed | set(rest[: most_passages - len(needed)])
+    chosen = needed.copy()
+    for id in rest:
+        if len(chosen) < most_passages and _fits(documents, {*chosen, id}, most_passages):
+            chosen.add(id)
     return Sample(tuple(document for id, document in documents.items() if id in chosen), tuple(questions))
+
+
+def _fits(documents: Mapping[str, Document], ids: Iterable[str], most_passages: int) -> bool:
+    return sum(len(documents[id].text) for id in ids) <= most_passages * CHARACTERS
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -136,9 +156,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield from map(json.loads, file)
 
 
-def measure(name: str, data: Path, out: Path) -> dict[str, Any]:
+def measure(name: str, data: Path, out: Path, most_passages: int = MOST_PASSAGES) -> dict[str, Any]:
     """One row of the table, made in this process."""
-    drawn = sample(name, data)
+    drawn = sample(name, data, most_passages)
     path = out / f"{name}.kraq"
     shutil.rmtree(path, ignore_errors=True)
 
@@ -146,13 +166,14 @@ def measure(name: str, data: Path, out: Path) -> dict[str, Any]:
     counts = build_index(drawn.documents, path).counts
     seconds, peak = _processor_seconds() - seconds_before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-    (out / f"{name}.questions.txt").write_text(_first_lines(path), "utf-8")
+    lines = _first_lines(path)
+    (out / f"{name}.questions.txt").write_text("\n".join(lines), "utf-8")
     checked = check_index(path)
     with Workspace.open(path) as space:
         rows = make_testset(space, ROWS).rows
         answerable = [row for row in rows if row.type not in ("unanswerable", "false_premise")]
         refused = sum(space.answerability(row.question).is_answerable is False for row in answerable)
-        recall = {retriever: _recall(space, retriever, drawn.questions) for retriever in RETRIEVERS}
+        recalls = {retriever: _recalls(space, retriever, drawn.questions) for retriever in RETRIEVERS}
 
     shown = ["\t".join((row.type, row.question, *row.answers)) for row in rows]
     (out / f"{name}.rows.txt").write_text("\n".join(shown), "utf-8")
@@ -164,6 +185,8 @@ def measure(name: str, data: Path, out: Path) -> dict[str, Any]:
         "communities": counts["communities"],
         "summaries": counts["summaries"],
         "questions": counts["questions"],
+        "asking lines": sum(map(_is_question, lines)),
+        "lines": len(lines),
         "whole": checked.whole,
         "problems": [f"{problem.count} {problem.what}" for problem in checked.problems],
         "rows": dict(Counter(row.type for row in rows)),
@@ -172,29 +195,37 @@ def measure(name: str, data: Path, out: Path) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "megabytes": round(peak),
         "asked": len(drawn.questions),
-        "recall": recall,
+        "recalls": recalls,
     }
 
 
-def _first_lines(path: Path) -> str:
-    """The first lines that `kraq questions` prints: questions, and topics where there is none."""
+def _first_lines(path: Path) -> list[str]:
+    """The first lines below the heading that `kraq questions` prints: questions, and topics where there is none."""
     command = [str(Path(sys.executable).parent / "kraq"), "questions", str(path)]
     wide = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
     printed = subprocess.run(command, check=True, capture_output=True, text=True, env=wide).stdout
-    return "".join(printed.splitlines(keepends=True)[:LINES])
+    return [line.rstrip() for line in printed.splitlines()[1 : LINES + 1]]
 
 
-def _recall(space: Workspace, retriever: str, questions: Sequence[tuple[str, frozenset[str]]]) -> dict[str, float]:
-    """The mean share of the gold documents among the first 5 and the first 10."""
+def _is_question(line: str) -> bool:
+    """Whether the line asks something of its own: no topic, and no template around a name."""
+    asked = line.strip().lstrip("0123456789, ")
+    return asked.endswith("?") and not asked.startswith(("About: ", *TEMPLATES))
+
+
+def _recalls(
+    space: Workspace, retriever: str, questions: Sequence[tuple[str, frozenset[str]]]
+) -> dict[str, list[float]]:
+    """For each question, the share of its gold documents among the first 5 and the first 10."""
     if not questions:
         return {}
     retrieve = space.retriever(retriever)
-    sums = {"@5": 0.0, "@10": 0.0}
+    shares: dict[str, list[float]] = {"@5": [], "@10": []}
     for question, gold in questions:
         ids = [hit.chunk.document_id for hit in retrieve(question, k=10)]
         for k in (5, 10):
-            sums[f"@{k}"] += len(gold & set(ids[:k])) / len(gold)
-    return {k: round(total / len(questions), 3) for k, total in sums.items()}
+            shares[f"@{k}"].append(round(len(gold & set(ids[:k])) / len(gold), 4))
+    return shares
 
 
 def _processor_seconds() -> float:
@@ -204,23 +235,51 @@ def _processor_seconds() -> float:
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     heads = (
-        "corpus", "passages", "entities", "relationships", "communities", "summaries", "questions", "whole",
-        "rows by kind", "own rows refused", "CPU s", "MB", "adaptive @5 @10", "bm25 @5 @10",
+        "corpus", "passages", "entities", "relationships", "communities", "summaries", "questions",
+        "asking of the first lines", "whole", "rows by kind", "own rows refused", "CPU s", "MB",
+        "adaptive @5 @10", "bm25 @5 @10", "adaptive less bm25 @5",
     )  # fmt: skip
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
-        recalls = [" ".join(f"{share:.3f}" for share in row["recall"][name].values()) or "-" for name in RETRIEVERS]
+        recalls = row["recalls"]
         cells = [
             *(str(row[key]) for key in heads[:7]),
+            f"{row['asking lines']} of {row['lines']}",
             "yes" if row["whole"] else "; ".join(row["problems"]),
             ", ".join(f"{kind} {count}" for kind, count in sorted(row["rows"].items())) or "none",
             f"{row['refused']} of {row['answerable']}",
             f"{row['seconds']:.0f}",
             str(row["megabytes"]),
-            *recalls,
+            *(" ".join(f"{mean(shares):.3f}" for shares in recalls[name].values()) or "-" for name in RETRIEVERS),
+            _difference(recalls["adaptive"], recalls["bm25"], "@5"),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def table_of_differences(rows: Sequence[dict[str, Any]], before: Mapping[str, dict[str, Any]]) -> str:
+    """How much recall changed on the same questions since another run, with intervals of 95 %."""
+    heads = ("corpus", "questions", *(f"{name} {k}" for name in RETRIEVERS for k in ("@5", "@10")), "CPU s, times")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for row in rows:
+        earlier = before.get(row["corpus"])
+        if earlier is not None:
+            pairs = [(row["recalls"][name], earlier["recalls"][name]) for name in RETRIEVERS]
+            cells = [
+                row["corpus"],
+                str(row["asked"]),
+                *(_difference(now, then, k) for now, then in pairs for k in ("@5", "@10")),
+                f"{row['seconds'] / earlier['seconds']:.1f}",
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _difference(system: Mapping[str, list[float]], baseline: Mapping[str, list[float]], k: str) -> str:
+    if not system:
+        return "-"
+    difference = paired_difference(system[k], baseline[k]).interval
+    return f"{difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
 
 
 def main() -> None:
@@ -228,24 +287,34 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="corpora; all of them without any")
     parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")
     parser.add_argument("--out", type=Path, required=True, help="where the indexes and results are kept")
+    parser.add_argument("--passages", type=int, default=MOST_PASSAGES, help="how many of each corpus at most")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--before", type=Path, help="the folder of another run, to compare recall with")
     parser.add_argument("--one", choices=SETS, help="measure this corpus in this process")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
 
     if options.one:
-        row = measure(options.one, options.data, options.out)
+        row = measure(options.one, options.data, options.out, options.passages)
         (options.out / f"{options.one}.json").write_text(json.dumps(row), "utf-8")
         return
 
     names = options.names or SETS
     for name in names:
         if not (options.out / f"{name}.json").exists():
-            arguments = ["--data", str(options.data), "--out", str(options.out), "--one", name]
-            subprocess.run([sys.executable, __file__, *arguments], check=True)
+            arguments = ["--data", options.data, "--out", options.out, "--passages", options.passages, "--one", name]
+            subprocess.run([sys.executable, __file__, *map(str, arguments)], check=True)
 
-    rows = [json.loads((options.out / f"{name}.json").read_text("utf-8")) for name in names]
+    rows = [_kept(options.out, name) for name in names]
     print(json.dumps(rows) if options.json else table(rows))
+    if options.before:
+        before = {name: _kept(options.before, name) for name in names if (options.before / f"{name}.json").exists()}
+        print(table_of_differences(rows, before))
+
+
+def _kept(out: Path, name: str) -> dict[str, Any]:
+    row: dict[str, Any] = json.loads((out / f"{name}.json").read_text("utf-8"))
+    return row
 
 
 if __name__ == "__main__":

@@ -134,6 +134,26 @@ def summarise(folders: Iterable[Path], *, baseline: str | None = None, seed: int
     return TableSummary(str(title or name), str(kind or ""), tuple(runs))
 
 
+def require_rows(runs: Iterable[RunSummary]) -> None:
+    """Raises EvaluationError if every row of a system failed: its question, or each score of its answer.
+
+    A run is reported before it is asked about, so that its rows can be read.
+    """
+    for run in runs:
+        for system in run.systems:
+            rows = [row for row in run.rows if row.system == system.name]
+            if not rows or not all(_has_failed(row) for row in rows):
+                continue
+            raise EvaluationError(
+                f"Every row of {system.name!r} on {run.header.dataset} failed ({len(rows)} of {len(rows)}); most "
+                f"often: {next(iter(system.reasons))}. Fix that and run the same command with --retry-failed."
+            )
+
+
+def _has_failed(row: ResultRow) -> bool:
+    return row.failure is not None or bool(row.failed_metrics and not row.metrics)
+
+
 def summarise_run(
     header: RunHeader, rows: Sequence[ResultRow], *, baseline: str | None = None, seed: int = 0
 ) -> RunSummary:

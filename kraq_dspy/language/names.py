@@ -224,7 +224,13 @@ def _term(row: Sequence[str]) -> str:
 
 
 def kind_of(name: str, context: str = "") -> str:
-    """person, organisation, place, event, work, species or concept; `context` is a sentence about it."""
+    """person, organisation, place, event, work, species or concept; `context` is a sentence about it.
+
+    >>> kind_of("Ada Byron"), kind_of("", "Nothing is left of a name of brackets alone.")
+    ('person', 'concept')
+    """
+    if not name:
+        return "concept"
     about = context[context.find(name) + len(name) :] if name in context else ""
     stated = DEFINITION.search(about[:220])
     if stated and stated.start() < 120:

@@ -1,14 +1,12 @@
 """Reads transcripts: whose turn a sentence is of, and what is asked of who speaks."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kraq_dspy.language.vocabulary import PEOPLE
 from kraq_dspy.reading.analysis import Asked, Named
 from kraq_dspy.reading.vocabulary import FIGURES, GENERAL, VAGUE
 
-SPEAKER = re.compile(r"^(?P<name>[A-Z][\w .'-]{0,30}):(?: |$)")
-FEWEST_TURNS = 2  # of a passage: one name and a colon may be a heading
 SPOKEN = range(9, 26)  # words of a sentence that is an answer as a whole
 _WEIGHT = 0.5
 _HESITATES = re.compile(
@@ -19,29 +17,20 @@ _MATTERS = ("tion", "sion", "ment", "ance", "ence", "ity", "care", "work", "heal
 _ODD = re.compile(r"[^\w\s'’-]|_")
 
 
-def turns_of(parts: Sequence[str]) -> list[str]:
-    """Who speaks each part of a transcript, whose turns begin with a name of two words or more; "" for nobody.
+def turns_of(labels: Sequence[str], people: Collection[str]) -> list[str]:
+    """Who speaks each part of a transcript, by the labels before the parts; "" for nobody, and for one plain word.
 
     What somebody does has an article.
 
-    >>> turns_of(["Ada Lovelace: I saw it.", "It was new.", "Note: see above.", "Project Manager: Go on."])
+    >>> turns_of(["Ada Lovelace", "", "Note", "Project Manager"], {"Ada Lovelace", "Project Manager"})
     ['Ada Lovelace', 'Ada Lovelace', '', 'the Project Manager']
     """
-    if sum(SPEAKER.match(part) is not None for part in parts) < FEWEST_TURNS:
-        return [""] * len(parts)
-
     turns, speaks = [], ""
-    for part in parts:
-        begins = SPEAKER.match(part)
-        if begins is not None:
-            speaks = _speaker(begins["name"].strip())
+    for label in labels:
+        if label:
+            speaks = _speaker(label) if label in people else ""
         turns.append(speaks)
     return turns
-
-
-def without_speaker(part: str) -> str:
-    """The part without who speaks it."""
-    return SPEAKER.sub("", part)
 
 
 def asked_of_turn(text: str, named: Sequence[Named], turn: str) -> list[Asked]:

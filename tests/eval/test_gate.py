@@ -13,6 +13,7 @@ from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.evaluation import state_of
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
 from kraq_dspy.eval.grids import changed_questions, unpaired_questions
+from kraq_dspy.eval.joint import joint_worse_checks
 from kraq_dspy.indexing import add_documents, build_index
 from kraq_dspy.records import Chunk, Document, Entity, Hit, Question, Relationship, Summary
 from kraq_dspy.workspace import Workspace
@@ -264,15 +265,62 @@ def test_a_few_of_peoples_questions_are_asked_beside_the_exam(kraq: WarmShell, t
     rows = [{"question": f"What of the {name}?", "supporting_ids": [name]} for name in names]
     for file in ("exam", "few"):
         (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    words = ("eval", tmp_path / "x.kraq", tmp_path / "exam.jsonl", "--retrieval-only", "--out", tmp_path / "run")
+    words = ("eval", tmp_path / "x.kraq", tmp_path / "exam.jsonl", "--retrieval-only", "--out")
+    beside = ("--asked", tmp_path / "few.jsonl")
+    several = ("-r", "dense", "-r", "bm25", "-r", "hybrid", "--k", "1")
 
-    one = kraq(*words, "--asked", tmp_path / "few.jsonl")
-    three = kraq(*words, "--asked", tmp_path / "few.jsonl", "-r", "dense", "-r", "bm25", "-r", "hybrid", "--k", "1")
+    one = kraq(*words, tmp_path / "run", *beside)
+    three = kraq(*words, tmp_path / "run", *beside, *several, "--fail-under", "recall@1=.1")
+    alone = kraq(*words, tmp_path / "alone", *several, "--fail-if-worse", tmp_path / "run")
+    unlike = kraq(*words, tmp_path / "unlike", *beside, *several, "--fail-if-worse", tmp_path / "alone")
+    beside_both = kraq(*words, tmp_path / "now", *beside, *several, "--fail-if-worse", tmp_path / "run", "--json")
 
     assert one.returncode == 2
-    assert "name several" in " ".join(one.stderr.split())
+    assert "Name several" in " ".join(one.stderr.split())
     assert three.returncode == 0
     told = " ".join(three.stdout.split())
     assert "people's questions and the exam together" in told
     assert "6 of people's questions" in told
+    assert "on the exam, at least 0.1" in told
     assert (tmp_path / "run" / "asked" / "rows.jsonl").exists()
+    assert "people&#x27;s questions and the exam together" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "people's questions and the exam together" in " ".join(kraq("report", tmp_path / "run").stdout.split())
+
+    assert (alone.returncode, unlike.returncode) == (0, 1)
+    assert "no questions of people's, so the exam alone would decide" in " ".join(unlike.stderr.split())
+    checks = json.loads(beside_both.stdout)["checks"]
+    assert [check["system"] for check in checks] == ["dense", "bm25", "hybrid"]
+    assert all("by 6 questions of people's and 6 rows of the exam" in check["text"] for check in checks)
+
+
+def test_the_gate_judges_before_and_now_by_peoples_questions_and_the_exam_together(tmp_path: Path) -> None:
+    """Two systems fall by a third of the questions: the few alone do not decide it, with the exam it is decided."""
+
+    def run_of(folder: Path, found: dict[str, int], *, peoples: int) -> Path:
+        few = [{**row, "id": f"few-{row['id']}"} for row in ROWS[::6]]
+        systems = {name: finding(n_found) for name, n_found in found.items()}
+        evaluate(systems, ROWS, ["recall@5"], out=folder)
+        evaluate(systems, few[:peoples], ["recall@5"], out=folder / "asked")
+        return folder
+
+    base = run_of(tmp_path / "base", {"find": 54, "other": 48}, peoples=10)
+    same = run_of(tmp_path / "same", {"find": 54, "other": 49}, peoples=10)
+    fell = run_of(tmp_path / "fell", {"find": 12, "other": 48}, peoples=10)
+
+    assert [check.passed for check in joint_worse_checks(base, same)] == [True, True]
+    of_find, of_other = joint_worse_checks(base, fell)
+    assert (of_find.passed, of_other.passed) == (False, True)
+    assert of_find.text.startswith("recall@5 of find is worse than before: -")
+    with pytest.raises(EvaluationError, match="no questions of people's"):
+        joint_worse_checks(tmp_path / "base" / "asked", fell)
+
+
+def test_the_joint_gate_tells_questions_that_fail_now(tmp_path: Path) -> None:
+    for name, options in (("base", {}), ("now", {"fails_at": 6})):
+        systems = {"find": finding(54, **options), "other": finding(50)}
+        evaluate(systems, ROWS, ["recall@5"], out=tmp_path / name)
+        evaluate(systems, ROWS[:10], ["recall@5"], out=tmp_path / name / "asked")
+
+    failed = [check for check in joint_worse_checks(tmp_path / "base", tmp_path / "now") if check.metric == "failed"]
+
+    assert [check.text for check in failed] == ["2 questions of find failed, 0 before"]

@@ -11,7 +11,7 @@ OFFER = Named("childcare offer", PHRASE, "offer")
 def test_what_was_said_about_a_thing_is_asked_of_who_said_it() -> None:
     passage = (
         "Nora Quill: The childcare offer will reach every family in the valley by the summer.\n"
-        "Chair: Thank you for that."
+        "Chair: Thank you for that.\nNora Quill: Not at all."
     )
     analysis = reader().analysis(passage)
     assert analysis is not None
@@ -21,8 +21,7 @@ def test_what_was_said_about_a_thing_is_asked_of_who_said_it() -> None:
 
 
 def test_a_label_is_nobody_and_the_next_turn_ends_the_one_before() -> None:
-    parts = ["Nora Quill: We met.", "It was late.", "Note: see above.", "It was early."]
-    assert turns_of(parts) == ["Nora Quill", "Nora Quill", "", ""]
+    assert turns_of(["Nora Quill", "", "Note", ""], {"Nora Quill"}) == ["Nora Quill", "Nora Quill", "", ""]
 
 
 def test_hesitation_and_any_one_of_many_are_not_asked_about() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, Seed, TakesStates, require_writable
+from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, QuestionFile, Seed, TakesStates, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -24,7 +24,7 @@ FIRST_NUMBER = re.compile(r"\d[\d,]*\b(?![.:])")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Select(TakesStates, Builds, Limits, Columns):
+class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
 
     kraq tries candidates without a graph first, on few questions, and asks the better half more.
@@ -68,16 +68,17 @@ class Select(TakesStates, Builds, Limits, Columns):
             "--metric", "-m", help="Metric: recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
         ),
     ] = None
-    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
-    answer_column: Annotated[str, typer.Option(help="Column with the answers. Default: answers, answer, ...")] = ""
-    documents_column: Annotated[
-        str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
-    ] = ""
+    asked: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A few of people's questions, with evidence, that decide together with QUESTIONS, an exam.",
+        ),
+    ] = None
     seed: Seed = 0
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.questions import QuestionColumns
         from kraq_dspy.eval.selection.selecting import select
 
         self.require_asked("select", "answering", "building")
@@ -89,12 +90,13 @@ class Select(TakesStates, Builds, Limits, Columns):
             selection = select(
                 self.corpus,
                 self.questions,
+                asked=self.asked,
                 plan=plan,
                 metric=self.metric,
                 settings=settings,
                 limits=self.limits(settings),
                 program_states=self.program_state or (),
-                columns=QuestionColumns(self.question_column, self.answer_column, self.documents_column),
+                columns=self.columns(),
                 encoding=self.encoding or "",
                 out=folder,
                 progress=bars,
@@ -132,8 +134,9 @@ def numbers_in(words: str, option: str) -> tuple[int, ...]:
 
 def show_selection(selection: "Selection") -> None:
     """Print the candidates with all their questions, the decision, and what the run did not try."""
-    headings = ("retriever", "chunks", "k", selection.metric, "less than the best", "tokens", "ms", "")
-    ranked = sorted(selection.tried, key=lambda each: -each.score.estimate)
+    metrics = (selection.metric,) if selection.joint is None else (f"{selection.metric}, exam", "together")
+    headings = ("retriever", "chunks", "k", *metrics, "less than the best", "tokens", "ms", "")
+    ranked = sorted(selection.tried, key=lambda each: -each.mean)
     shown = ranked[:SHOWN]
     if selection.chosen not in shown:
         shown = [*shown[:-1], selection.chosen]
@@ -143,8 +146,11 @@ def show_selection(selection: "Selection") -> None:
     of_all = "" if n_asked == n_questions else f" of {n_questions:,}"
     title = f"{counted(len(selection.tried), 'candidate')}, each asked {n_asked:,}{of_all} questions"
 
-    output.print(grid(title, headings, rows, right=headings[1:7], box=None, padding=(0, 1, 0, 0)))
+    output.print(grid(title, headings, rows, right=headings[1:-1], box=None, padding=(0, 1, 0, 0)))
     say(("Chosen: ", "bold green"), selection.verdict)
+    if selection.joint is not None:
+        say(selection.joint.agreement)
+        say(selection.joint.outlook)
     for each in selection.notes:
         note(each)
 
@@ -183,6 +189,7 @@ def _cells(tried: "Tried", selection: "Selection") -> tuple[str, ...]:
         str(candidate.tokens),
         str(candidate.k),
         f"{tried.score.estimate:.3f}",
+        *(() if tried.joint_mean is None else (f"{tried.joint_mean:.3f}",)),
         "" if tried is selection.best else to_best,
         f"{cost.tokens:,.0f}",
         f"{1000 * cost.seconds:.1f}",

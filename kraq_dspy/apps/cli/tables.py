@@ -9,14 +9,14 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from kraq_dspy.apps.cli.evaluate import Baseline, RunOut, make_report, named_scorer
+from kraq_dspy.apps.cli.evaluate import Baseline, make_report, named_scorer
 from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.scoring import RetryFailed, RunOut
 from kraq_dspy.apps.cli.terminal import output, print_json, say
-from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.summary import TableSummary
     from kraq_dspy.papers.tables.table import EvalTable
 
 DEFINITIONS = Path(__file__).resolve().parents[2] / "papers" / "tables" / "definitions"
@@ -75,10 +75,17 @@ class RunTable(Builds):
             help="Program or step that `kraq optimize` saved, for one system or all; repeatable.",
         ),
     ] = None
-    retry_failed: Annotated[bool, Flag("--retry-failed", help="Retry rows that failed.")] = False
+    retry_failed: RetryFailed = False
+    strict_generator: Annotated[
+        bool,
+        Flag(
+            "--strict-generator", help="Exit code 1 if templates ask for more than half of the generator's questions."
+        ),
+    ] = False
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.eval.summary import require_rows
         from kraq_dspy.papers.tables.data import dataset_names
         from kraq_dspy.papers.tables.run import RunOptions
         from kraq_dspy.papers.tables.run_table import run_table
@@ -116,12 +123,13 @@ class RunTable(Builds):
             seed=self.seed,
             ablations=self.ablations,
             retry_failed=self.retry_failed,
+            strict_generator=self.strict_generator,
             bertscore=lambda: named_scorer(self.bertscore),
         )
         require_writable(options.out, self.indexes)
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
-        require_rows(make_report(options.out, None, self.seed, json=self.json))
+        require_rows(make_report(options.out, None, self.seed, json=self.json).runs)
 
     def _require_agreed_table(self, path: Path, table: "EvalTable") -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""
@@ -145,17 +153,6 @@ def without_metrics(table: "EvalTable", left_out: list[str] | tuple[str, ...]) -
     if not metrics:
         raise ConfigError(f"--without leaves no column of {', '.join(table.metrics)}.")
     return dataclasses.replace(table, metrics=metrics)
-
-
-def require_rows(summary: "TableSummary") -> None:
-    """Raises EvaluationError, once the report is written, if every row of a system failed."""
-    for run in summary.runs:
-        for system in run.systems:
-            if system.n and system.n_failed == system.n:
-                raise EvaluationError(
-                    f"Every row of {system.name!r} on {run.header.dataset} failed ({system.n} of {system.n}); most "
-                    f"often: {next(iter(system.reasons))}. Fix that and run the same command with --retry-failed."
-                )
 
 
 def read(name: str) -> "EvalTable":

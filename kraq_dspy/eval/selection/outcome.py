@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.eval.calibration import Calibrated
+from kraq_dspy.eval.joint import joint_grid
+from kraq_dspy.eval.questions import FOUND, QuestionColumns
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.selection.candidates import Candidate, chunks_of
 from kraq_dspy.eval.selection.race import Cost
@@ -20,12 +23,22 @@ SETTINGS_FILE = "kraq.toml"
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate that was asked every question. `difference` is to the best one, paired by question."""
+    """A candidate that was asked every question. `difference` is to the best one, paired by question.
+
+    If people's questions were asked beside the exam, `score` is that of the exam, `joint_mean` the mean that both
+    foretell of people's questions, and `difference` is joint, too.
+    """
 
     candidate: Candidate
     score: Interval
     difference: Interval
     cost: Cost
+    joint_mean: float | None = None
+
+    @property
+    def mean(self) -> float:
+        """The mean that candidates are ordered by: the joint one, if there is one."""
+        return self.score.estimate if self.joint_mean is None else self.joint_mean
 
     @property
     def is_undecided(self) -> bool:
@@ -40,7 +53,8 @@ class Selection:
 
     `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
     chosen candidate means. `summary` has every row, with the differences to the chosen one. `are_made`: the questions
-    are those of `kraq testset make`, not people's.
+    are those of `kraq testset make`, not people's. `joint` is what these say together with a few of people's
+    (`asked`); None without them. `columns` are those of the questions, which the gate names too.
     """
 
     tried: tuple[Tried, ...]
@@ -54,6 +68,8 @@ class Selection:
     folder: Path | None
     summary: RunSummary
     are_made: bool = False
+    joint: Calibrated | None = None
+    columns: QuestionColumns = FOUND
 
     @property
     def chosen(self) -> Tried:
@@ -62,7 +78,7 @@ class Selection:
     @property
     def best(self) -> Tried:
         """The one with the highest mean, which need not be the chosen one."""
-        return max(self.tried, key=lambda tried: tried.score.estimate)
+        return max(self.tried, key=lambda tried: tried.mean)
 
     @property
     def undecided(self) -> tuple[Tried, ...]:
@@ -74,6 +90,11 @@ class Selection:
         """The decision, in a sentence or two."""
         chosen, best = self.chosen, self.best
         what = f"{chosen.candidate.name}: {self.metric} {_interval(chosen.score)} on {chosen.score.n} questions."
+        if self.joint is not None:
+            what = (
+                f"{chosen.candidate.name}: {self.metric} {chosen.mean:.3f} by {self.joint.n_people} of people's "
+                f"questions and the exam together ({_interval(chosen.score)} on its {chosen.score.n} questions)."
+            )
         if not self.undecided:
             return f"{what} It is the best, by more than chance explains."
         if len(self.undecided) == len(self.tried) - 1:
@@ -85,13 +106,15 @@ class Selection:
             return f"{what} It is the best and the cheapest of {len(self.undecided) + 1} that cannot be told apart."
 
         return (
-            f"{what} It cannot be told from the best, {best.candidate.name} ({best.score.estimate:.3f}; difference "
+            f"{what} It cannot be told from the best, {best.candidate.name} ({best.mean:.3f}; difference "
             f"{_interval(chosen.difference, signed=True)}), and is the cheapest of {len(self.undecided) + 1} such."
         )
 
     @property
     def _more(self) -> str:
-        """Questions that would tell more: people's, unless these are people's."""
+        """Questions that would tell more: people's, unless these are people's or were asked beside."""
+        if self.joint is not None:
+            return "more of people's questions"
         return "people's questions" if self.are_made else "more questions"
 
     @property
@@ -105,7 +128,7 @@ class Selection:
         k = self.chosen.candidate.k
         metric = self.metric if self.metric == "answer_found" else f"{self.metric}@{k}"
         words = ["kraq", "eval", "docs.kraq", self.questions, "--retrieval-only", "--k", str(k)]
-        return shlex.join([*words, "--fail-under", f"{metric}={self.least:g}"])
+        return shlex.join([*words, *self.columns.options(), "--fail-under", f"{metric}={self.least:g}"])
 
     def to_toml(self) -> str:
         """A kraq.toml with the chosen chunks and retriever, and above it what was measured and the gate."""
@@ -132,7 +155,9 @@ class Selection:
         file = place / SETTINGS_FILE
         file.write_text(self.to_toml(), "utf-8")
         table = self.summary.table
-        return [file, *write_report(TableSummary(table["title"], table["kind"], (self.summary,)), place)]
+        summary = TableSummary(table["title"], table["kind"], (self.summary,))
+        together = [] if self.joint is None else [joint_grid(self.joint, self.metric, beside=self.best.candidate.name)]
+        return [file, *write_report(summary, place, in_front=together)]
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as JSON values."""
@@ -147,6 +172,7 @@ class Selection:
             "notes": list(self.notes),
             "gate": self.gate,
             "settings": self.to_toml(),
+            **({} if self.joint is None else {"joint": self.joint.to_dict()}),
         }
 
     def __repr__(self) -> str:

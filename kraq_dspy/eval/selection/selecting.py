@@ -10,16 +10,20 @@ from statistics import median
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.about import about_retriever
+from kraq_dspy.eval.calibration import Calibrated
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
+from kraq_dspy.eval.joint import require_enough
+from kraq_dspy.eval.labeling import PERSON
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
 from kraq_dspy.eval.scoring import OF_RETRIEVAL
+from kraq_dspy.eval.selection.beside import joint_of_finalists
 from kraq_dspy.eval.selection.candidates import BY_WORDS_ALONE, TRIED, Candidate, SelectionPlan
 from kraq_dspy.eval.selection.outcome import Selection, Tried
 from kraq_dspy.eval.selection.race import Deadline, Indexes, Race, RememberedQuestions
-from kraq_dspy.eval.statistics import bootstrap_mean, paired_difference
+from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, bootstrap_mean, paired_difference
 from kraq_dspy.eval.summary import summarise_run
 from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.indexing.index import opening
@@ -39,6 +43,10 @@ people in eight data sets have medians from .39 to .88, questions by template 1.
 MADE = frozenset(("checks", "solved_by"))
 """Columns that `kraq testset make` alone writes."""
 RECALL, ANSWER_FOUND = "recall", "answer_found"
+_NO_JOINT = (
+    "Fewer than two candidates could be asked all of people's questions, so the exam decides alone. The same command "
+    "goes on."
+)
 _BUILDERS = ("extractor", "summarizer", "generator")
 """Roles whose models a graph asks."""
 
@@ -49,6 +57,7 @@ def select(
     corpus: Corpus,
     questions: QuestionSource,
     *,
+    asked: QuestionSource | None = None,
     plan: SelectionPlan | None = None,
     metric: str | None = None,
     settings: Settings | None = None,
@@ -70,9 +79,13 @@ def select(
     graph come last, and only if the best one without misses enough that a better one could be told from it. Among
     those that cannot be told from the best, the cheapest is chosen.
 
+    With `asked`, the candidates that were asked all of the exam are asked a few of people's questions, too, and both
+    decide together (`calibrated`): `Selection.joint`.
+
     Args:
         corpus: a file or folder, documents or texts, as `build_index` takes them.
         questions: as for `read_questions`, with the documents that answer, or with answers.
+        asked: a few of people's questions, three at least, with evidence or answers like `questions`.
         plan: the candidates to try, and the minutes for them.
         metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
             "answer_found". By default recall, or answer_found if the questions name no documents.
@@ -98,6 +111,7 @@ def select(
     documents = [item for item in items if isinstance(item, Document)]
     notes: list[str] = []
     chosen_metric, examples = _with_gold(examples, documents, metric, notes)
+    peoples = _peoples(asked, documents, chosen_metric, columns, encoding, notes)
     plan = _fair_plan(plan, examples, documents, notes)
     random.Random(plan.seed).shuffle(examples)
 
@@ -133,7 +147,12 @@ def select(
         race = Race(plan, examples, chosen_metric, indexes, writer, deadline, prices_of(settings), stack)
         finalists = race.run(plan.candidates(needs_graph=False))
         finalists += _with_graph(race, finalists, settings, limits)
-        tried = _tried(race, finalists, plan)
+        complete = _complete(race, finalists)
+        joint = None
+        if peoples and len(complete) > 1:
+            joint = joint_of_finalists(race, complete, peoples, documents, header)
+            notes += [_NO_JOINT] if joint is None else []
+        tried = _tried(race, complete, plan, joint)
         if not tried:
             reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
             raise EvaluationError(
@@ -153,7 +172,11 @@ def select(
         questions=_shown(questions, "test.jsonl"),
         folder=None if out is None else Path(out),
         summary=summary,
-        are_made=all(example.metadata.keys() >= MADE for example in examples),
+        are_made=all(
+            example.metadata.keys() >= MADE and example.metadata.get("model") != PERSON for example in examples
+        ),
+        joint=joint,
+        columns=columns,
     )
 
 
@@ -196,6 +219,27 @@ def _with_gold(
         says, are = ("names", "is") if left_out == 1 else ("name", "are")
         notes.append(f"{counted(left_out, 'question')} {says} {lacking}, and {are} left out.")
     return kind, usable
+
+
+def _peoples(
+    asked: QuestionSource | None,
+    documents: Sequence[Document],
+    metric: str,
+    columns: QuestionColumns,
+    encoding: str,
+    notes: list[str],
+) -> list[Example]:
+    """The few of people's questions that the metric is defined for; none if none were given.
+
+    Raises EvaluationError for too few, ConfigError and EvaluationError as `_with_gold` does.
+    """
+    if asked is None:
+        return []
+    of_people: list[str] = []
+    _, peoples = _with_gold(read_questions(asked, columns, encoding=encoding), documents, metric, of_people)
+    notes += [f"Of people's: {each}" for each in of_people]
+    require_enough(peoples)
+    return peoples
 
 
 def _fair_plan(
@@ -268,33 +312,60 @@ def _unaffordable(race: Race, settings: Settings, limits: Limits | None) -> str:
     )
 
 
-def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
-    """Those that were asked most questions, with the difference of each to the best, the chosen one first."""
-    scores_of = {candidate: race.scores(candidate) for candidate in finalists}
-    n_questions = max(map(len, scores_of.values()), default=0)
+def _complete(race: Race, finalists: Sequence[Candidate]) -> list[Candidate]:
+    """Those that were asked most questions; the others are dropped."""
+    counts = {candidate: len(race.scores(candidate)) for candidate in finalists}
+    n_questions = max(counts.values(), default=0)
 
-    complete = {}
-    for candidate, scores_by_id in scores_of.items():
-        if 0 < len(scores_by_id) == n_questions:
-            complete[candidate] = scores_by_id
+    complete = []
+    for candidate, n_asked in counts.items():
+        if 0 < n_asked == n_questions:
+            complete.append(candidate)
         else:
             race.dropped.setdefault(candidate.name, "the time was over")
+    return complete
+
+
+def _tried(
+    race: Race, complete: Sequence[Candidate], plan: SelectionPlan, joint: Calibrated | None
+) -> tuple[Tried, ...]:
+    """The candidates with the difference of each to the best, the chosen one first; `joint` decides, if it is there."""
+    if joint is not None:
+        complete = [candidate for candidate in complete if candidate.name in joint.systems]
     if not complete:
         return ()
 
-    order = sorted(complete, key=lambda candidate: (-race.mean(candidate), race.cost(candidate).order))
-    scores_of_best = complete[order[0]]
+    means = {
+        candidate: race.mean(candidate) if joint is None else joint.means[candidate.name] for candidate in complete
+    }
+    order = sorted(complete, key=lambda candidate: (-means[candidate], race.cost(candidate).order))
+    best = order[0]
 
     tried = []
     for candidate in order:
-        scores = [complete[candidate][id] for id in scores_of_best]
-        difference = paired_difference(scores, list(scores_of_best.values()), seed=plan.seed).interval
-        interval = bootstrap_mean(scores, seed=plan.seed)
-        tried.append(Tried(candidate, interval, difference, race.cost(candidate)))
+        scores = race.scores(candidate)
+        interval = bootstrap_mean(list(scores.values()), seed=plan.seed)
+        difference = _difference(race, candidate, best, plan.seed) if joint is None else _joint(joint, candidate, best)
+        joint_mean = None if joint is None else means[candidate]
+        tried.append(Tried(candidate, interval, difference, race.cost(candidate), joint_mean))
 
     undecided = [each for each in tried if each.is_undecided]
     chosen = min(undecided, key=lambda each: each.cost.order)
     return chosen, *(each for each in tried if each is not chosen)
+
+
+def _difference(race: Race, candidate: Candidate, best: Candidate, seed: int) -> Interval:
+    """What the candidate has more than the best one, paired by question."""
+    scores, scores_of_best = race.scores(candidate), race.scores(best)
+    own = [scores[id] for id in scores_of_best]
+    return paired_difference(own, list(scores_of_best.values()), seed=seed).interval
+
+
+def _joint(joint: Calibrated, candidate: Candidate, best: Candidate) -> Interval:
+    """What the candidate has more than the best one, by people's questions and the exam together."""
+    if candidate == best:
+        return Interval(0.0, 0.0, 0.0, 1 - SIGNIFICANT, joint.n_people, 0, 0, "the same system")
+    return joint.pair(candidate.name, best.name).interval
 
 
 def _described(header: RunHeader, tried: Sequence[Tried], encoder: str) -> RunHeader:

@@ -38,6 +38,7 @@ from kraq_dspy.indexing.index.finishing import (
 )
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
+from kraq_dspy.indexing.index.in_place import asked_in_place
 from kraq_dspy.indexing.index.report import (
     BuildOptions,
     BuildReport,
@@ -55,6 +56,7 @@ from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.reading.kept import STAGE as READ
 from kraq_dspy.reading.kept import read_passages
+from kraq_dspy.reading.reader import MADE_BY
 from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import Settings
 from kraq_dspy.state import load_state
@@ -391,9 +393,10 @@ class Builder(BuildParts):
         )
 
     async def extract(self) -> None:
-        """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
+        """Extract from all chunks, or the new ones if all others were extracted by the same program and model, and read
+        by the same parser."""
         stage = ("extract", "extractor", self.kraq.extract)
-        is_settled = self.steps.is_settled("extract", stage)
+        is_settled = self.steps.is_settled("extract", stage, settings=MADE_BY)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
         if not is_settled:
             self.index.results.unsettle("extract")
@@ -411,7 +414,7 @@ class Builder(BuildParts):
 
         failed = {failure.item_id for failure in self.index.results.failures("extract")}
         if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
-            self.steps.settle("extract", stage)
+            self.steps.settle("extract", stage, settings=MADE_BY)
         self.progress.finish("extract")
 
     def _read_chunks(self, ids: Sequence[str]) -> Iterator[Chunk]:
@@ -472,11 +475,17 @@ class Builder(BuildParts):
             usage={stage: usage for stage, usage in spent.items() if usage.calls},
             seconds=time.monotonic() - self._started,
             models=self.models.names(),
-            problems=(*self.problems, *self._of_labels()),
+            problems=(*self.problems, *self._of_labels(), *self._of_templates()),
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
             asked_by=dict(Counter(question.model for question in questions)),
         )
+
+    def _of_templates(self) -> Iterator[str]:
+        """What somebody should know who thinks that the generator asked."""
+        instructions = "\n".join(step.signature.instructions for step in self.kraq.ask.predictors())
+        if in_place := asked_in_place(self.index, instructions):
+            yield str(in_place)
 
     def _of_labels(self) -> Iterator[str]:
         """What somebody should know who means to keep documents from others."""

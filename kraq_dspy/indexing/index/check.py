@@ -20,7 +20,7 @@ from kraq_dspy.indexing.catalogue.sources import count_answers, flag_stale, open
 from kraq_dspy.indexing.catalogue.withdrawing import orphaned_answers
 from kraq_dspy.indexing.index.change import resume_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG
-from kraq_dspy.indexing.index.finishing import FINISHED
+from kraq_dspy.indexing.index.finishing import FINISHED, FOUND_ANEW
 from kraq_dspy.indexing.index.forgetting import erase_traces, text_in_lock, traces
 from kraq_dspy.reading.kept import STAGE as READ
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
@@ -99,8 +99,9 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
     """Mend what can be mended, and check again. `options` are those of `resume_index`.
 
     What the records can be made from again (graph, communities, vectors) is made again; models are asked for what no
-    stored answer is left of. Raises IndexStateError for a database that cannot be read: that can only be restored or
-    rebuilt.
+    stored answer is left of. Communities that were found in the whole graph are found so again, and are what they were.
+    Where changes were followed since, what a lost community held joins its neighbours. Raises IndexStateError for a
+    database that cannot be read: that can only be restored or rebuilt.
     """
     problems = {problem.repair: problem for problem in check_index(path).problems}
     if "none" in problems:
@@ -113,6 +114,7 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
 
     if "resume" in problems:
         with Index.open(Path(path), write=True, damaged=True) as index:
+            was_found_anew = bool(index.results.settled(FOUND_ANEW))
             index.update_manifest(complete=False)  # until all is made again, readers see what there was
             _drop_damaged(index)
             with suppress(IndexStateError, ValueError):  # of a file that is damaged, and is made again or named
@@ -124,7 +126,7 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
             for stage in (READ, "extract"):
                 index.results.prune(stage, chunk_ids)
             index.results.unsettle(FINISHED)
-        resume_index(path, **options)
+        resume_index(path, recluster=was_found_anew, **options)
     return check_index(path)
 
 

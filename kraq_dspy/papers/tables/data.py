@@ -12,7 +12,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.concurrency import as_done, run_coroutine
-from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import EvaluationError
@@ -33,6 +33,7 @@ from kraq_dspy.records import ExtractedEntity, ExtractedRelationship, Extraction
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.state import read_state
+from kraq_dspy.steps.journal import JournalFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +149,10 @@ def kept_replies(
 
     A line of `file` keeps each as it comes, so that another run asks for none again.
     """
-    drop_torn_line(file)
-    rows = json_objects(file, EvaluationError, f"the {stage}") if file.exists() else ()
-    known = {row["id"]: row["reply"] for _, row in rows}
-    todo = [example for example in examples if example.id not in known]
+    journal: JournalFile[str, Any] = JournalFile(
+        file, lambda line: (line["id"], line["reply"]), f"the {stage}", EvaluationError
+    )
+    todo = [example for example in examples if example.id not in journal]
     progress.start(stage, len(examples))
     progress.advance(stage, len(examples) - len(todo))
 
@@ -160,11 +161,10 @@ def kept_replies(
             return example.id, ask(example)
 
     for example_id, reply in as_done(one, todo, limit=at_once):
-        append_line(file, json.dumps({"id": example_id, "reply": reply}, ensure_ascii=False))
-        known[example_id] = reply
+        journal.keep({"id": example_id, "reply": reply})
         progress.advance(stage)
     progress.finish(stage)
-    return known
+    return dict(journal)
 
 
 _BUILDERS = ("extractor", "summarizer", "generator")

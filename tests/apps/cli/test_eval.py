@@ -81,6 +81,27 @@ def test_an_index_is_asked_the_questions_of_a_file_as_it_is(kraq: WarmShell, run
     assert (folder / "runs" / Path(json.loads(done.stdout)["files"][0]).parent.name / "rows.jsonl").exists()
 
 
+def test_a_run_of_which_every_row_failed_ends_with_1_and_is_asked_again_on_request(
+    kraq: WarmShell, run: tuple[Path, Any]
+) -> None:
+    folder, _ = run
+    [index] = (folder / "runs" / "indexes").iterdir()
+    (folder / "failing.csv").write_text(QUESTIONS)
+    (folder / "late.py").write_text("def late(example, prediction):\n    raise RuntimeError('too late')\n")
+    words: list[str | Path] = ["eval", index, "failing.csv", "-m", "late.py:late", "--out", "failed"]
+    for options in ([], ["--fail-under", "late.py:late=.5"]):
+        done = kraq(*words, *options, cwd=folder)
+        assert done.returncode == 1
+        said = " ".join(done.stderr.split())
+        assert "Every row of 'traditional' on " in said
+        assert "failed (2 of 2); most often: RuntimeError: too late." in said
+        assert (folder / "failed" / "report.html").exists()
+
+    (folder / "late.py").write_text("def late(example, prediction):\n    return 1.0\n")
+    assert kraq(*words, cwd=folder).returncode == 1  # rows are kept
+    assert kraq(*words, "--retry-failed", cwd=folder).returncode == 0
+
+
 def test_two_runs_over_one_index_are_compared(kraq: WarmShell, run: tuple[Path, Any]) -> None:
     folder, _ = run
     [index] = (folder / "runs" / "indexes").iterdir()

@@ -287,15 +287,18 @@ def test_limits_are_those_of_the_run() -> None:
 def test_the_command_writes_settings_with_which_the_index_answers(tmp_path: Path, kraq: WarmShell) -> None:
     lines = ({"id": each.id, "text": each.text} for each in DOCUMENTS)
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    (tmp_path / "mine.csv").write_text("question,source\n" + "".join(f"Where is {p}?,{p}\n" for p in PARTS), "utf-8")
-    words = ("select", "docs.jsonl", "mine.csv", "-r", "bm25", "-r", "dense", "--chunks", "100", "-k", "1", "-o", "run")
+    (tmp_path / "mine.csv").write_text("ask,hall\n" + "".join(f"Where is {p}?,{p}\n" for p in PARTS), "utf-8")
+    own_names = ("--question-column", "ask", "--documents-column", "hall")
+    words = ("select", "docs.jsonl", "mine.csv", "-r", "bm25", "-r", "dense", "--chunks", "100", "-k", "1", "-o", "run",
+             *own_names)  # fmt: skip
 
     shown = kraq(*words, cwd=tmp_path)
     again = kraq(*words, "--json", cwd=tmp_path)
 
     assert shown.returncode == again.returncode == 0, shown.stderr + again.stderr
     assert "Chosen: bm25, 100 tokens, k 1" in shown.stdout
-    assert "Gate:  kraq eval docs.kraq mine.csv --retrieval-only --k 1" in shown.stdout
+    gate_words = f"Gate:  kraq eval docs.kraq mine.csv --retrieval-only --k 1 {' '.join(own_names)} --fail-under"
+    assert gate_words in shown.stdout
     report = json.loads(again.stdout)
     assert report["chosen"] == "bm25, 100 tokens, k 1"
     assert report["tried"][0]["cost"]["calls"] == 0
@@ -307,7 +310,68 @@ def test_the_command_writes_settings_with_which_the_index_answers(tmp_path: Path
     assert judged.returncode == 0, judged.stderr
     [system] = json.loads(judged.stdout)["runs"][0]["systems"]
     assert system["name"] == "bm25"
+    (tmp_path / "kraq.toml").write_text('[columns]\nquestion = "ask"\ndocuments = "hall"\n', "utf-8")
+    for reader in (
+        ("eval", "docs.kraq", "mine.csv", "--retrieval-only"),
+        ("testset", "coverage", "docs.kraq", "mine.csv"),
+    ):
+        assert kraq(*reader, "--json", cwd=tmp_path).returncode == 0
+    (tmp_path / "kraq.toml").unlink()
     (tmp_path / "bad.csv").write_text("question\nWhere?\n", "utf-8")
     refused = kraq("select", "docs.jsonl", "bad.csv", cwd=tmp_path)
     assert refused.returncode == 1
     assert "kraq testset make" in refused.stderr
+
+
+FEW = [{"id": f"few-{part}", "question": f"In which hall is {part}?", "supporting_ids": [part]} for part in PARTS[::5]]
+
+
+def test_a_few_of_peoples_questions_decide_together_with_the_exam(
+    choose: Callable[..., Selection], embedder: KeywordEmbedder, tmp_path: Path
+) -> None:
+    plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1, 2))
+    options: dict[str, Any] = {"plan": plan, "embedder": embedder, "out": tmp_path / "run"}
+
+    selection = select(DOCUMENTS, ROWS[:12], asked=FEW, **options)
+    rows = (tmp_path / "run" / "asked" / "rows.jsonl").read_text("utf-8").splitlines()
+    again = select(DOCUMENTS, ROWS[:12], asked=FEW, **options)
+
+    assert selection.joint is not None
+    assert set(selection.joint.systems) == {each.candidate.name for each in selection.tried}
+    assert {json.loads(row)["question_id"] for row in rows} == {row["id"] for row in FEW}
+    assert (selection.joint.n_people, selection.joint.n_exam) == (8, 12)
+    assert selection.chosen.candidate.name == "bm25, 100 tokens, k 1"
+    assert "by 8 of people's questions and the exam together" in selection.verdict
+    assert selection.to_dict()["joint"]["n_people"] == 8
+    assert again.joint == selection.joint
+    assert (tmp_path / "run" / "asked" / "rows.jsonl").read_text("utf-8").splitlines() == rows
+    selection.write(tmp_path / "run")
+    assert "people&#x27;s questions and the exam together" in (tmp_path / "run" / "report.html").read_text("utf-8")
+
+
+def test_peoples_questions_turn_round_what_an_exam_with_a_bias_says(embedder: KeywordEmbedder) -> None:
+    """The exam copies the documents' words, and people ask by none of them."""
+    plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1, 40))
+    by_meaning = [{"question": "Which part is it?", "supporting_ids": PARTS} for _ in range(10)]
+
+    alone = select(DOCUMENTS, ROWS[:12], plan=plan, embedder=embedder)
+    together = select(DOCUMENTS, ROWS[:12], asked=by_meaning, plan=plan, embedder=embedder)
+
+    assert alone.chosen.candidate.k == 1
+    assert together.chosen.candidate.k == 40
+    assert together.chosen.joint_mean is not None
+    with pytest.raises(EvaluationError, match="expected 3 at least"):
+        select(DOCUMENTS, ROWS[:12], asked=by_meaning[:2], plan=plan, embedder=embedder)
+
+
+def test_the_terminal_tells_what_the_exam_and_peoples_questions_agree_on(
+    embedder: KeywordEmbedder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1, 2))
+    show_selection(select(DOCUMENTS, ROWS[:12], asked=FEW, plan=plan, embedder=embedder))
+
+    told = " ".join(capsys.readouterr().out.split())
+    assert "recall, exam" in told
+    assert "together" in told
+    assert "8 of people's questions" in told
+    assert "pairs of systems are decided" in told

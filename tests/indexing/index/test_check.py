@@ -11,7 +11,7 @@ from kraq_dspy import Index, build_index, remove_documents
 from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.index.check import check_index, repair_index
-from kraq_dspy.records import Chunk, Claim, Document, Entity, Extraction, Question, Relationship, Summary
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.settings import CommunitySettings, Settings
 from kraq_dspy.workspace import Workspace
 from tests.asset.store.indexes import current_home
@@ -145,19 +145,16 @@ def change_a_letter(table: str, *, unnoticed_in_the_file: bool = False) -> Calla
 def test_damage_is_named_and_mended_without_asking_a_model(
     whole: Path, embedder: KeywordEmbedder, damage: Callable[[Path], None], problem_text: str
 ) -> None:
-    def kept(index: Index) -> dict[str, int]:
-        """Where a community was lost, the others stay, and what it held comes to them."""
-        counts = index.counts()
-        of_communities = ("communities", "summaries", "questions") if "in part: communities" in problem_text else ()
-        return {name: count for name, count in counts.items() if name not in of_communities}
+    def kept(index: Index) -> tuple[dict[str, int], list[Community], list[Question]]:
+        return index.counts(), list(index.all(Community)), list(index.all(Question))
 
     with Index.open(whole) as index:
-        usage, counts = index.results.usage(), kept(index)
+        usage, before = index.results.usage(), kept(index)
     damage(current_home(whole))
     assert any(problem.what.endswith(problem_text) for problem in check_index(whole).problems)
     assert repair_index(whole, embedder=embedder).problems == ()
     with Index.open(whole) as index:
-        assert (index.results.usage(), kept(index)) == (usage, counts)
+        assert (index.results.usage(), kept(index)) == (usage, before)
 
 
 def test_a_damaged_document_is_beyond_repair_where_its_file_is_not_known(

@@ -1,0 +1,191 @@
+"""Joins a run with a few of people's questions, whose rows are in its folder `asked`: for tables, reports and the gate.
+
+joint = joint_of_run(Path("runs/now"))  # None if no questions of people's were asked beside the exam
+checks = joint_worse_checks(Path("runs/base"), Path("runs/now"))
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from kraq_dspy.errors import ConfigError, EvaluationError, counted
+from kraq_dspy.eval.calibration import LEAST_QUESTIONS, Calibrated, PairVerdict, calibrated_rows
+from kraq_dspy.eval.comparing import systems_to_compare, with_shared_ids
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.gate import FIRST_OF, QualityCheck, judged_metrics
+from kraq_dspy.eval.grids import Grid, number
+from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, read_run
+
+ASKED_FOLDER = "asked"
+"""Where a run keeps the rows of people's questions, as a run of its own."""
+
+
+def has_peoples_questions(folder: Path) -> bool:
+    """Whether people's questions were asked beside the exam of this run."""
+    return (folder / ASKED_FOLDER / HEADER_FILE).is_file()
+
+
+def joint_of_run(folder: Path | None) -> tuple[Calibrated, str] | None:
+    """What the exam of a run and people's questions say together, and the metric: the first of people's.
+
+    None if people's questions and the exam were not asked of the same systems, two at least. Raises EvaluationError as
+    `calibrated` does.
+    """
+    if folder is None or not has_peoples_questions(folder):
+        return None
+    header, people = read_run(folder / ASKED_FOLDER)
+    _, exam = read_run(folder)
+    shared = {row.system for row in people} & {row.system for row in exam}
+    if len(shared) < 2:
+        return None
+    people, exam = ([row for row in rows if row.system in shared] for rows in (people, exam))
+    metric = header.extra["table"]["metrics"][0]
+    return calibrated_rows(people, exam, metric), metric
+
+
+def joint_grids(folder: Path | None) -> list[Grid]:
+    """The table of `joint_of_run`, in front of the others of a report; none if there is nothing to join."""
+    joint = joint_of_run(folder)
+    return [] if joint is None else [joint_grid(*joint)]
+
+
+def require_enough(peoples: Sequence[Example]) -> None:
+    """Raise EvaluationError, before anything is asked, for too few of people's questions."""
+    if len(peoples) < LEAST_QUESTIONS:
+        raise EvaluationError(
+            f"--asked has {counted(len(peoples), 'question')} of people's to score by; expected {LEAST_QUESTIONS} at "
+            "least, and better five to ten."
+        )
+
+
+def require_several(n_systems: int) -> None:
+    """Raise ConfigError for one system: people's questions and an exam judge differences of systems."""
+    if n_systems < 2:
+        raise ConfigError(
+            "--asked judges differences of systems, and there is one. Name several (-r dense -r bm25 -r hybrid), or "
+            "leave --asked out: then the exam decides alone."
+        )
+
+
+def joint_grid(joint: Calibrated, metric: str, *, beside: str = "") -> Grid:
+    """The joint difference of each pair of systems, with what it would take to decide it, and the sentences below.
+
+    With `beside`, the differences of the others to that system alone.
+    """
+    pairs = list(joint.pairs.values())
+    if beside:
+        pairs = [joint.pair(name, beside) for name in joint.systems if name != beside]
+    rows = []
+    strong = set()
+    for place, pair in enumerate(pairs):
+        if pair.is_decided:
+            strong.add((place, 1))
+        rows.append((f"{pair.first} - {pair.second}", _signed(pair), outlook_of(pair)))
+    return Grid(
+        f"{metric}, people's questions and the exam together",
+        ("systems", "difference", "people's questions that would decide"),
+        tuple(rows),
+        frozenset(strong),
+        f"{joint.agreement} {joint.outlook}",
+    )
+
+
+def outlook_of(pair: PairVerdict) -> str:
+    """Whether a pair is decided, and else how many more questions would decide it.
+
+    "open" is a pair that a thousand would not decide.
+    """
+    if pair.is_decided:
+        return "decided"
+    return "open" if pair.more_questions is None else f"{pair.more_questions} more"
+
+
+def joint_worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None) -> list[QualityCheck]:
+    """Whether the joint interval of what a system has more than in the base run lies below 0, for every system of both.
+
+    Before and now are systems of one `calibrated`: both were asked the same exam and the same few of people's
+    questions. Only questions that both runs have count, by id or by text (`comparing.with_shared_ids`). Without
+    `metrics`, the first of `gate.FIRST_OF` that both runs have decides. A question that fails now and did not then is
+    worse, whatever the others score.
+
+    Raises EvaluationError if one of the runs has no questions of people's, or both have nothing in common.
+    """
+    require_peoples_questions(base)
+    require_peoples_questions(now)
+    exam, pairs = _shared_rows(base, now)
+    people, pairs_of_people = _shared_rows(base / ASKED_FOLDER, now / ASKED_FOLDER)
+    pairs = [pair for pair in pairs if pair in pairs_of_people]
+    named = {label for pair in pairs for label in pair}
+    exam, people = ([row for row in rows if row.system in named] for rows in (exam, people))
+
+    checks = []
+    for metric in judged_metrics(_metrics_of(exam), metrics):
+        joint = calibrated_rows(people, exam, metric)
+        checks += [_check(joint, metric, before, after) for before, after in pairs]
+    if not checks:
+        raise EvaluationError(
+            f"{str(base)!r} and {str(now)!r} share no system with a metric of: {', '.join(metrics or FIRST_OF)}."
+        )
+    return checks + _failed_checks([*exam, *people], pairs)
+
+
+def require_peoples_questions(folder: Path) -> None:
+    """Raise EvaluationError for a run whose exam would decide alone."""
+    if not has_peoples_questions(folder):
+        raise EvaluationError(
+            f"The run in {str(folder)!r} has no questions of people's, so the exam alone would decide. Make it "
+            f"again with them (kraq eval ... --asked FILE --out {folder}), or leave --asked out here."
+        )
+
+
+def _shared_rows(base: Path, now: Path) -> tuple[list[ResultRow], list[tuple[str, str]]]:
+    """The rows of systems that both runs have, under the names "before" and "now", with shared ids; and these names."""
+    before, after = (read_run(folder)[1] for folder in (base, now))
+    rows: list[ResultRow] = []
+    pairs = []
+    for name_before, name_after in systems_to_compare(before, after):
+        own_before = [row for row in before if row.system == name_before]
+        own_after = [row for row in after if row.system == name_after]
+        labels = f"{name_after}, before", f"{name_after}, now"
+        for label, shared in zip(labels, with_shared_ids(own_before, own_after), strict=True):
+            rows += [dataclasses.replace(row, system=label) for row in shared]
+        pairs.append(labels)
+    return rows, pairs
+
+
+def _check(joint: Calibrated, metric: str, before: str, after: str) -> QualityCheck:
+    pair = joint.pair(after, before)
+    passed = pair.interval.high >= 0
+    name = after.removesuffix(", now")
+    words = "no worse than" if passed else "worse than"
+    exam = f"{counted(joint.n_exam, 'row')} of the exam with {100 * joint.weight:.0f} % of the weight"
+    text = (
+        f"{metric} of {name} is {words} before: {_signed(pair)}, by {counted(joint.n_people, 'question')} of people's "
+        f"and {exam}"
+    )
+    return QualityCheck(metric, name, passed, text)
+
+
+def _failed_checks(rows: Sequence[ResultRow], pairs: Sequence[tuple[str, str]]) -> list[QualityCheck]:
+    """A check for each system of which more questions fail than before."""
+    checks = []
+    for before, after in pairs:
+        n_before, n_after = (
+            sum(row.failure is not None for row in rows if row.system == label) for label in (before, after)
+        )
+        if n_after > n_before:
+            name = after.removesuffix(", now")
+            text = f"{counted(n_after, 'question')} of {name} failed, {n_before} before"
+            checks.append(QualityCheck("failed", name, False, text))
+    return checks
+
+
+def _metrics_of(rows: Sequence[ResultRow]) -> list[str]:
+    return list(dict.fromkeys(metric for row in rows for metric in row.metrics))
+
+
+def _signed(pair: PairVerdict) -> str:
+    estimate, low, high = (
+        number(value, signed=True) for value in (pair.interval.estimate, pair.interval.low, pair.interval.high)
+    )
+    return f"{estimate} [{low}, {high}]"
