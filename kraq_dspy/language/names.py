@@ -246,7 +246,7 @@ def kind_of(name: str, context: str = "") -> str:
             if pattern.search(part):
                 return kind
 
-    before = context.partition(name)[0] if name in context else ""
+    before = context.partition(name)[0] if name and name in context else ""
     if before.endswith(('"', "“", "«", "《", "「")):
         return "work"
     if WHERE.search(before[-80:]):

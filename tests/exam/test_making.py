@@ -130,7 +130,7 @@ def test_what_more_than_eight_passages_tell_is_no_broad_question(
     n_passages: int, is_asked: bool, tmp_path: Path
 ) -> None:
     """Of more, nobody knows whether those that were found are all that there are."""
-    things = "gate pier fence chapel school market bakery ferry tower".split()[:n_passages]
+    things = ["gate", "pier", "fence", "chapel", "school", "market", "bakery", "ferry", "tower"][:n_passages]
     text = "Nora Quill painted the {} door of {} in 19{}."
     documents = [
         Document(thing, f"The {thing}", text.format(thing, f"Port {thing.title()}", year))
