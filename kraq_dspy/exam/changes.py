@@ -6,7 +6,7 @@ What is put in is of the same kind and from the same corpus, and each change is 
 
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,9 @@ SAID = 0.9
 """Share of what a question supposes that one sentence has which says it."""
 SAID_OF_OTHER = 0.6
 """Share of what else a question says that a sentence with the changed thing has which may say the same of it."""
+OFTEN = 2
+"""Times that the corpus has what is put in, at least: what it has once may be misread."""
+_PLAIN = re.compile(r"[a-z]+(?:[ -][a-z]+)+")
 _TALE = re.compile(r"In “[^”]*”, ")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _NUMBER = re.compile(r"(?<![\d.,$-])\b\d{1,3}(?:,\d{3})*\b(?![.,]?\d|%|-)")
@@ -80,7 +83,7 @@ class Changes:
 
     def _names_changed(self, question: AskedQuestion, text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
         about = question.material.inputs["about"]
-        names = [name for name in about if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
+        names = [name for name in about if re.search(rf"(?<!\w)(?<!the ){re.escape(name)}(?!\w)", text)]
         for name in names:
             entity = self._entity_by_name.get(name)
             others = self._alike(entity, name) if entity is not None else []
@@ -92,7 +95,8 @@ class Changes:
         others = []
         for other in self._entities_by_type[entity.type]:
             is_apart = other.id != entity.id and set(entity.chunk_ids).isdisjoint(other.chunk_ids)
-            if is_apart and not self._is_part_of_other(name, other.name):
+            is_sure = len(other.chunk_ids) >= OFTEN
+            if is_sure and is_apart and not self._is_part_of_other(name, other.name):
                 others.append(other.name)
         as_long = [other for other in others if len(other.split()) == len(name.split())]
         return as_long or others
@@ -154,14 +158,18 @@ class Changes:
 
     @cached_property
     def _phrases_by_head(self) -> Mapping[str, Sequence[str]]:
-        by_head: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        by_head: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for analysis in self._corpus.analyses.values():
             for sentence in analysis.sentences:
                 for named in sentence.named:
                     words = named.text.split()
                     if named.is_phrase and len(words) > 1 and words[0].casefold() not in GENERAL:
-                        by_head[named.head][named.text] = None
-        return defaultdict(list, {head: list(phrases) for head, phrases in by_head.items()})
+                        by_head[named.head][named.text] += 1
+        often = {
+            head: [phrase for phrase, count in phrases.items() if count >= OFTEN and _PLAIN.fullmatch(phrase)]
+            for head, phrases in by_head.items()
+        }
+        return defaultdict(list, often)
 
 
 def is_said(question: str, chunks: Sequence[Chunk]) -> bool:

@@ -81,7 +81,7 @@ def _below(token: "Token", role: str) -> list["Token"]:
 
 
 def _lemma(verb: "Token") -> str:
-    lemma = verb.lemma_.lower()
+    lemma = str(verb.lemma_).lower()
     if (lemma in USING and _says_what_for(verb)) or (lemma in SHARING and _says_with_whom(verb)):
         return lemma + PURPOSE
     particles = [child.lower_ for child in verb.children if child.dep_ == "prt"]

@@ -117,7 +117,8 @@ def _subject_asked(clause: Clause) -> Asked | None:
         return None
     person = _person(clause.subject)
     is_several = clause.subject.tag_ == "NNS"
-    if person is None or (person and is_several and clause.is_passive):
+    is_any = len(clause.subject_words) == 1 and clause.subject.pos_ == "NOUN"  # "participants" answers nothing
+    if is_any or clause.root.lemma_ == "become" or person is None or (person and is_several and clause.is_passive):
         return None
     return of_subject("Who" if person else "What", clause, spoken_of_one(clause), clause.subject_words)
 

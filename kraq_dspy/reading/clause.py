@@ -33,6 +33,7 @@ _NOT_PLAIN = frozenset(("neg", "expl", "parataxis", "csubj", "ccomp", "preconj")
 """What a root has that is negated, split or speech."""
 _LEFT_OUT = frozenset(("advcl", "punct", "cc", "conj", "dep", "mark", "intj", "npadvmod", "appos", "meta"))
 """What stands behind a root and is none of its statement."""
+_ORDINALS = frozenset(("first", "second", "third", "last", "final", "other"))
 _CONNECTING = frozenset(("however", "therefore", "thus", "also", "then", "now", "too", "still", "again", "already"))
 _ASIDES = frozenset(("advcl", "appos", "relcl", "acl", "parataxis"))
 _APART = frozenset((",", "(", ";", ":", "—", "–", "--"))
@@ -127,6 +128,8 @@ def points_back(noun: "Token") -> bool:
         return False
     if any(child.lower_ in AT_HAND for child in children):
         return True
+    if any(child.lower_ in _ORDINALS for child in children):
+        return not any(child.dep_ in ("prep", "relcl", "acl") for child in children)
     tells_which = any(
         child.dep_ in ("prep", "relcl", "acl", "compound", "amod", "poss", "nummod", "nmod", "appos")
         for child in children
@@ -203,12 +206,14 @@ def _agrees(finite: "Token", subject: "Token", *, is_speaker: bool) -> bool:
 def _rest(root: "Token") -> list["Token"]:
     rest: list[Token] = []
     for child in root.children:
-        is_measure = child.dep_ == "npadvmod" and child.i > root.i
+        is_measure = child.dep_ == "npadvmod" and child.ent_type_ in ("DATE", "TIME")
         if child.i <= root.i or (child.dep_ in _LEFT_OUT and not is_measure):
             continue
         if child.dep_ == "advmod" and child.lower_ in _CONNECTING:
             continue
-        rest += kept(child)
+        words = kept(child)
+        if child.dep_ != "prep" or not any(token.lower_ in PHRASES for token in words):
+            rest += words
     return sorted(rest, key=lambda token: token.i)
 
 

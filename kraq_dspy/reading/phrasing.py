@@ -29,6 +29,7 @@ _ODD = re.compile(
     r"|\b(?:[Uu]h|[Uu]m|[Mm]m|[Hh]mm|[Yy]eah|[Oo]kay)\b|(?:BIB|TAB|FIG|SEC|EQ)REF|INLINEFORM|\b(?:Table|Figure|Fig|Section|Appendix)\b"
 )
 """What no question has that can be shown."""
+_HESITATES = re.compile(r"\b(?:u[hm]|mm|hmm|yeah|okay)\b", re.IGNORECASE)
 _ENDINGS = frozenset(
     """a about also an and are as at because between but by for from in into is not of on or over soon than that the
     through to under was were which with""".split()  # noqa: SIM905
@@ -113,7 +114,8 @@ def answer_text(answer: Sequence["Token"]) -> str:
     if not places or places[-1] - places[0] + 1 != len(places):
         return ""
     text = "".join(token.text_with_ws for token in answer).strip(" ,.;:")
-    return text if re.search(r"\w", text) and len(text.split()) <= LONGEST_ANSWER else ""
+    is_told = re.search(r"\w", text) is not None and _HESITATES.search(text) is None
+    return text if is_told and len(text.split()) <= LONGEST_ANSWER else ""
 
 
 def lowered(words: Sequence["Token"]) -> str:
@@ -149,6 +151,8 @@ def _may_stand_behind(clause: Clause, behind: Sequence["Token"], *, keeps_subjec
     """Whether nothing behind the verb points out of the question, is negated, or is cut off from its clause."""
     allowed = OF_SUBJECT if keeps_subject else frozenset[str]()
     allowed |= OF_READER | {"our"} if clause.speaker else frozenset()
+    if behind and behind[0].lower_ in ("including", "like"):
+        return False  # what was like that is what was asked for
     for token in behind:
         is_pronoun = token.pos_ == "PRON" and token.tag_ not in ("WDT", "WP")
         if token.lower_ not in allowed and (token.lower_ in POINTING or is_pronoun):

@@ -21,6 +21,7 @@ from kraq_dspy.reading.vocabulary import (
     CAUSING,
     CHANGING,
     FIGURES,
+    FILLERS,
     GENERAL,
     KEEPING,
     LIGHT,
@@ -325,7 +326,7 @@ class _Words:
         if is_somebody or name.split()[0].casefold() in GENERAL:
             return False
         if " " in name:
-            return True
+            return named.head not in FILLERS
         return named.head not in VAGUE and name.endswith("s") and not self._points_back(name)
 
     def _points_back(self, name: str) -> bool:

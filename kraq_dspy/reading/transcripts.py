@@ -10,7 +10,8 @@ from kraq_dspy.reading.vocabulary import FIGURES, GENERAL, VAGUE
 SPOKEN = range(9, 26)  # words of a sentence that is an answer as a whole
 _WEIGHT = 0.5
 _HESITATES = re.compile(
-    r"\b(?:u[hm]|mm|hmm|yeah|okay|well|you know|i mean|i guess|so)\b|[:\"“”|]|\b(\w+),? \1\b", re.IGNORECASE
+    r"\b(?:u[hm]|mm|hmm|yeah|okay|well|you know|i mean|i guess|so)\b|[:\"“”|]|\b(\w+),? \1\b|\b(\w{1,3}) \2\w",
+    re.IGNORECASE,
 )
 _MATTERS = ("tion", "sion", "ment", "ance", "ence", "ity", "care", "work", "health", "ing", "cy")
 """Ends of words for what has no number: "adult education"."""

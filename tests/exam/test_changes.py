@@ -19,7 +19,7 @@ TEXTS = {
 def corpus(texts: dict[str, str], phrases: dict[str, str], entities: list[Entity] | None = None) -> Corpus:
     chunks = [Chunk(id, id, 0, 0, len(text), text, 9) for id, text in texts.items()]
     analyses = {
-        id: Analysis("", (Sentence(texts[id], (Named(phrase, PHRASE, phrase.split()[-1]),)),))
+        id: Analysis("", (Sentence(texts[id], (Named(phrase, PHRASE, phrase.split()[-1]),)),) * 2)
         for id, phrase in phrases.items()
     }
     return Corpus(chunks, entities or [], [], analyses)
@@ -60,7 +60,7 @@ def test_a_change_that_some_passage_says_is_none() -> None:
 def test_a_name_is_put_for_one_of_its_kind_that_stands_apart() -> None:
     people = [
         Entity("e1", "Ada Bell", "person", "", ("Ada Bell",), ("a",)),
-        Entity("e2", "Nora Quill", "person", "", ("Nora Quill",), ("c",)),
+        Entity("e2", "Nora Quill", "person", "", ("Nora Quill",), ("c", "b")),
         Entity("e3", "Lurr", "place", "", ("Lurr",), ("c",)),
     ]
     texts = {**TEXTS, "a": "Ada Bell sold the mill of Orr."}

@@ -1,8 +1,11 @@
 """The embedded reader asks questions whose answers stand in the text, and asks nothing where it cannot."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from kraq_dspy.language import word_forms
+from kraq_dspy.models.lms.engines.rule_based.answer import answer
 from kraq_dspy.models.lms.engines.rule_based.exam import (
     checks,
     facts,
@@ -29,6 +32,18 @@ def test_every_fact_of_a_passage_has_its_answer_in_it() -> None:
 
 def test_a_subject_that_only_points_elsewhere_is_not_asked_about() -> None:
     assert facts.facts_in("They were sold to the French Navy in 1901. This led to the War of 1902.") == []
+
+
+def test_a_question_within_a_text_is_read_in_that_text_alone() -> None:
+    fox = "the fox and the geese\nthe fox came to a meadow . the old goose sang a long song in the evening ."
+    wolf = "the wolf\nthe young wolf sang a long song in the evening ."
+
+    def alike(question: str, texts: Sequence[str]) -> Sequence[float]:
+        return [0.0] * len(texts)
+
+    asked = "In “{}”, who sang a long song in the evening?"
+    assert "goose" in answer(asked.format("the fox and the geese"), [wolf, fox], alike)
+    assert "wolf" in answer(asked.format("the wolf"), [fox, wolf], alike)
 
 
 def test_a_comma_inside_a_number_does_not_end_what_is_said() -> None:
