@@ -130,11 +130,14 @@ def test_what_more_than_eight_passages_tell_is_no_broad_question(
     n_passages: int, is_asked: bool, tmp_path: Path
 ) -> None:
     """Of more, nobody knows whether those that were found are all that there are."""
-    things = ["gate", "pier", "fence", "chapel", "school", "market", "bakery", "ferry", "tower"][:n_passages]
-    text = "Nora Quill painted the {} door of {} in 19{}."
+    painted = {
+        "Orr": "iron gate", "Lurr": "stone pier", "Harrow": "garden fence", "Denby": "chapel roof",
+        "Ashford": "school bench", "Milton": "market hall", "Selby": "bakery oven", "Thorne": "ferry deck",
+        "Wexley": "tower clock",
+    }  # fmt: skip
     documents = [
-        Document(thing, f"The {thing}", text.format(thing, f"Port {thing.title()}", year))
-        for year, thing in enumerate(things, 10)
+        Document(town, town, f"Nora Quill painted the {thing} of {town} in 19{year}.")
+        for year, (town, thing) in enumerate([*painted.items()][:n_passages], 10)
     ]
     build_index(documents, tmp_path / "lighthouse.kraq")
     with Workspace.open(tmp_path / "lighthouse.kraq") as space:

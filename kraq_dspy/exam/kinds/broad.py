@@ -36,10 +36,8 @@ class Broad(Kind):
     is_read_again = False  # no two accounts of much are alike
 
     def materials(self, corpus: Corpus) -> list[Material]:
-        """The passages of a small community, and those whose statements answer one question.
-
-        Of passages that the parser does not read: those of few documents that name the same one or two things.
-        """
+        """The passages of a small community, those whose statements go together, and those of few documents that name
+        the same one or two things."""
         return _of_communities(corpus) + _of_statements(corpus) + _named_together(corpus) + _named_by_few(corpus)
 
     def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
@@ -97,21 +95,17 @@ def _named_by_few(corpus: Corpus) -> list[Material]:
         if not is_identifier(entity.name):
             chunk_ids_by_name[(entity.name,)] |= dict.fromkeys(entity.chunk_ids)
 
-    passages = {name: _not_parsed(corpus, corpus.chunks_of(ids)) for name, ids in chunk_ids_by_name.items()}
+    passages = {name: corpus.chunks_of(chunk_ids) for name, chunk_ids in chunk_ids_by_name.items()}
     return _told_together(passages, BY_FEW)
 
 
 def _named_together(corpus: Corpus) -> list[Material]:
     """Passages of few documents that name the same two things."""
     passages: defaultdict[tuple[str, ...], list[Chunk]] = defaultdict(list)
-    for chunk in _not_parsed(corpus, corpus.chunks):
+    for chunk in corpus.chunks:
         for pair in combinations(sorted(corpus.names_of.get(chunk.id, ())), 2):
             passages[pair].append(chunk)
     return _told_together(passages, TOGETHER)
-
-
-def _not_parsed(corpus: Corpus, chunks: Sequence[Chunk]) -> list[Chunk]:
-    return [chunk for chunk in chunks if chunk.id not in corpus.analyses]
 
 
 def _told_together(passages: Mapping[tuple[str, ...], Sequence[Chunk]], by_documents: range) -> list[Material]:
