@@ -142,7 +142,8 @@ def title_and_text(passage: str) -> tuple[str, str]:
     first, _, rest = passage.strip().partition("\n")
     first = first.strip().lstrip("# ").strip()
     is_title = 0 < len(first) <= 100 and len(first.split()) <= 14 and not first.endswith((".", "。", ":", "?"))
-    is_title = is_title and not _OF_TABLE.search(first)
+    is_head = _OF_TABLE.search(first) and _OF_TABLE.search(rest.strip().partition("\n")[0])
+    is_title = is_title and not is_head
     if rest.strip() and is_title:
         return first if re.search(r"[^\W\d_]{2}", first) and not _FILE.fullmatch(first) else "", rest.strip()
     return "", passage.strip()
