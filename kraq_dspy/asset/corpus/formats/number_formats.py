@@ -21,8 +21,8 @@ BUILT_IN = {
 """Formats that a file names by number alone. 14 and 22 show as the reader's country writes dates; here they are ISO."""
 
 _TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<elapsed>h+|m+|s+)\]'
-    r"|\[(?P<condition>[<>=][^\]]*)\]|\[[^\]]*\]|_.|\*.|(?P<clock>AM/PM|A/P)|(?P<general>General)"
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^][-]*+)[^][]*\]|\[(?P<elapsed>h+|m+|s+)\]'
+    r"|\[(?P<condition>[<>=][^][]*)\]|\[[^][]*\]|_.|\*.|(?P<clock>AM/PM|A/P)|(?P<general>General)"
     r"|(?P<power>E[+-]0+)|(?P<field>y+|m+|d+|h+|s+(?:\.0+)?|e+)|(?P<digits>[0#?][0#?,.]*|\.[0#?]+)|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -61,7 +61,7 @@ def _parsed(code: str) -> list[list[_Token]]:
 
 
 def _sections(code: str) -> list[str]:
-    return re.findall(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^;])*);?', code or "General", re.DOTALL)[:4] or ["General"]
+    return re.findall(r'((?:"[^"]*"|\\.|\[[^][]*\]|[^;])*);?', code or "General", re.DOTALL)[:4] or ["General"]
 
 
 def _tokens(section: str) -> list[_Token]:
