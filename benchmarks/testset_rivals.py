@@ -29,11 +29,11 @@ from scipy.cluster.vq import kmeans2
 
 from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import FittingPredict, Step
-from kraq_dspy.exam.draft import TestsetDraft
+from kraq_dspy.errors import EvaluationError
 from kraq_dspy.ports import Embedder, SilentProgress
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.steps.direct import Done, Item
-from kraq_dspy.steps.kept import ProgramRunner
+from kraq_dspy.steps.kept import OutcomesInFile, ProgramRunner, outcome_file
 from kraq_dspy.workspace import Workspace
 
 Row = dict[str, Any]
@@ -205,7 +205,7 @@ class Rival:
         self.row_of_chunk = {chunk.id: row for row, chunk in enumerate(self.chunks)}
         self.embedder: Embedder = space.embedder
         self.model = space.models.name("generator")
-        self._draft = TestsetDraft(file.with_suffix(".draft"))
+        self._draft = outcome_file(file.with_suffix(".draft"), "the draft of a test set", EvaluationError)
         self._runner = ProgramRunner(space.models, SilentProgress())
 
     async def made(self, n: int) -> list[Row]:
@@ -223,7 +223,7 @@ class Rival:
 
     async def each(self, stage: str, program: OneStep, items: Sequence[Item]) -> AsyncIterator[Done]:
         """What comes of the items, as it comes; many are asked at the same time."""
-        keeper = self._draft.keeper(stage, program, self.model)
+        keeper = OutcomesInFile(self._draft, stage, program, self.model)
         async for done in self._runner.ask(stage, self.space.models["generator"], program, items, keeper):
             yield done
 

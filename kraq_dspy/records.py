@@ -511,6 +511,10 @@ class GoldPassage:
     found_by: tuple[str, ...]
 
 
+NEW, APPROVED, REJECTED, STALE = "new", "approved", "rejected", "stale"
+"""The statuses of a row of a test set."""
+
+
 @dataclass(frozen=True, slots=True)
 class TestsetRow:
     """A question to measure a retrieval system with, and the evidence that answers it.

@@ -30,10 +30,10 @@ from kraq_dspy._internal.options import Checked, Count, NotNegative, OneOf, Posi
 from kraq_dspy.errors import ConfigError
 
 __all__ = [
-    "PRESETS", "AskSettings", "ChunkSettings", "CommunitySettings", "CorpusSettings", "EncoderSettings",
-    "ExtractSettings", "InstructedSettings", "K2RAGSettings", "QuestionSettings", "RedactSettings", "RefusalSettings",
-    "ResolveSettings", "RoleSettings", "RunSettings", "Settings", "StoreSettings", "SummarySettings", "read_settings",
-    "settings_from_dict",
+    "PRESETS", "AskSettings", "ChunkSettings", "ColumnSettings", "CommunitySettings", "CorpusSettings",
+    "EncoderSettings", "ExtractSettings", "InstructedSettings", "K2RAGSettings", "QuestionSettings",
+    "RedactSettings", "RefusalSettings", "ResolveSettings", "RoleSettings", "RunSettings", "Settings",
+    "StoreSettings", "SummarySettings", "read_settings", "settings_from_dict",
 ]  # fmt: skip
 
 ROLES = (
@@ -81,6 +81,21 @@ class CorpusSettings(Checked):
                 f"corpus.encoding is {self.encoding!r}; Python knows no such encoding. Names are cp1252, latin-1, "
                 "cp932, gb18030, big5, ..."
             ) from None
+
+
+@dataclass(frozen=True)
+class ColumnSettings(Checked):
+    """Names of the columns of your files of questions, for every command that reads one. Unset, kraq finds the usual
+    names. Rows that kraq wrote have kraq's own names whatever is set here."""
+
+    section = "columns"
+
+    question: str = ""
+    """Column with the question. Unset: question, query, user_input, ..."""
+    answers: str = ""
+    """Column with the right answers. Unset: answers, answer, reference, ..."""
+    documents: str = ""
+    """Column with the ids of the documents that answer. Unset: supporting_ids, documents, ..."""
 
 
 @dataclass(frozen=True)
@@ -500,6 +515,7 @@ class Settings(Checked):
     """
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    columns: ColumnSettings = field(default_factory=ColumnSettings)
     chunks: ChunkSettings = field(default_factory=ChunkSettings)
     redact: RedactSettings = field(default_factory=RedactSettings)
     extract: ExtractSettings = field(default_factory=ExtractSettings)
@@ -566,13 +582,18 @@ half (docs/results/indexing.md)."""
 
 
 def read_settings(path: Path | None = None) -> Settings:
-    """Read settings from a TOML file; return the defaults without one. The file's values win over
-    its preset.
+    """Read settings from a TOML file.
 
         settings = read_settings(Path("kraq.toml"))
 
-    Raises ConfigError if the file is missing or not TOML, or has an unknown key or a value of the
-    wrong type or range.
+    Args:
+        path: the file. Its values win over its preset.
+
+    Returns:
+        The settings; without a file, the defaults.
+
+    Raises:
+        ConfigError: if the file is missing or not TOML, or has an unknown key or a value of the wrong type or range.
     """
     if path is None:
         return Settings()

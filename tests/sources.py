@@ -16,6 +16,8 @@ class Import:
     line: int
     module: str
     names: tuple[str, ...] = ()
+    in_function: bool = False
+    for_types: bool = False  # under TYPE_CHECKING
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,37 @@ def sources(pattern: str = "**/*.py") -> Sources:
     found = Sources()
     for path in sorted(PACKAGE.glob(pattern)):
         file = path.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        tree = ast.parse(path.read_text("utf-8"))
+        found.imports.extend(_imports_in(tree, file))
+        for node in ast.walk(tree):
             _look_at(node, file, found)
     return found
 
 
+def _imports_in(tree: ast.Module, file: str) -> list[Import]:
+    """The imports of a file, breadth first as `ast.walk` has them."""
+    in_functions: set[ast.AST] = set()
+    for_types: set[ast.AST] = set()
+    imports: list[Import] = []
+    for node in ast.walk(tree):  # parents come before their children
+        children = set(ast.iter_child_nodes(node))
+        if node in in_functions or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            in_functions |= children
+        if node in for_types or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            for_types |= children
+
+        if isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            module = "." * node.level + (node.module or "")
+            imports.append(Import(file, node.lineno, module, names, node in in_functions, node in for_types))
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                imports.append(Import(file, node.lineno, alias.name, (), node in in_functions, node in for_types))
+    return imports
+
+
 def _look_at(node: ast.AST, file: str, found: Sources) -> None:
-    if isinstance(node, ast.ImportFrom):
-        names = tuple(alias.name for alias in node.names)
-        found.imports.append(Import(file, node.lineno, "." * node.level + (node.module or ""), names))
-    elif isinstance(node, ast.Import):
-        found.imports.extend(Import(file, node.lineno, alias.name) for alias in node.names)
-    elif isinstance(node, ast.Call):
+    if isinstance(node, ast.Call):
         keywords = {word.arg: word.value for word in node.keywords if word.arg}
         found.calls.append(Call(file, node.lineno, _dotted(node.func), tuple(node.args), keywords))
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

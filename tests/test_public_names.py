@@ -10,11 +10,13 @@ import sys
 import typing
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import kraq_dspy as kraq
 import kraq_dspy.eval
+from kraq_dspy.workspace.registry import PROGRAMS
 
 PACKAGES = [
     "kraq_dspy",
@@ -106,6 +108,89 @@ def test_what_a_public_signature_mentions_can_be_imported_from_a_public_module()
         if unknown := {each for hint in hints.values() for each in own_types(hint)} - public:
             missing[name] = sorted(unknown)
     assert missing == {}
+
+
+def promised() -> list[str]:
+    """The modules whose names docs/stability.md promises to keep."""
+    page = (ROOT / "docs" / "stability.md").read_text("utf-8")
+    [row] = [line for line in page.splitlines() if line.startswith("| names that these list in `__all__`")]
+    return re.findall(r"`(kraq_dspy[\w.]*)`", row)
+
+
+@pytest.mark.parametrize("name", promised())
+def test_a_module_that_is_promised_lists_its_names_each_once(name: str) -> None:
+    module = importlib.import_module(name)
+    assert sorted(set(module.__all__)) == sorted(module.__all__)
+    assert [each for each in module.__all__ if not hasattr(module, each)] == []
+
+
+def blocks_of_pages() -> dict[str, ast.Module]:
+    """The Python blocks of README and of the pages, by page and number."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return {
+        f"{page.relative_to(ROOT)} {number}": ast.parse(block)
+        for page in pages
+        for number, block in enumerate(re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text("utf-8")))
+    }
+
+
+def names_in(tree: ast.Module) -> set[tuple[str, str]]:
+    """Module and name of what a block takes from the library: `from M import N`, and `kraq.N` or `kraq.M.N`."""
+    taken = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kraq_dspy"):
+            taken |= {(node.module or "", alias.name) for alias in node.names}
+        if isinstance(node, ast.Attribute):
+            first, *rest = ast.unparse(node).split(".")
+            if first == "kraq" and rest:
+                taken.add(("kraq_dspy", rest[0]))
+            if first == "kraq" and rest[1:] and isinstance(getattr(kraq, rest[0], None), ModuleType):
+                taken.add((f"kraq_dspy.{rest[0]}", rest[1]))
+    return taken
+
+
+def test_what_the_pages_import_is_promised() -> None:
+    blocks = blocks_of_pages()
+    assert len(blocks) > 40
+    missing = {
+        page: sorted(f"{module}.{name}" for module, name in names_in(tree) if not is_promised(module, name))
+        for page, tree in blocks.items()
+    }
+    assert {page: names for page, names in missing.items() if names} == {}
+
+
+def is_promised(module: str, name: str) -> bool:
+    return module in promised() and name in importlib.import_module(module).__all__
+
+
+def test_a_name_that_is_not_promised_would_be_seen() -> None:
+    tree = ast.parse("from kraq_dspy.workspace import Workspace\nkraq.ask()\nkraq.programs.Nonsense()\nkraq.Corpus()")
+    assert {each for each in names_in(tree) if not is_promised(*each)} == {
+        ("kraq_dspy.workspace", "Workspace"),
+        ("kraq_dspy", "ask"),
+        ("kraq_dspy.programs", "Nonsense"),
+    }
+
+
+def composed_with() -> dict[str, Any]:
+    """What README and the first hour compose with, by name: functions, ways to open, programs by name."""
+    things = {name: getattr(kraq, name) for name in kraq.__all__ if inspect.isfunction(getattr(kraq, name))}
+    things |= {spec.class_name: getattr(kraq.programs, spec.class_name) for spec in PROGRAMS.own.values()}
+    things |= {"Workspace.open": kraq.Workspace.open, "Workspace.ask": kraq.Workspace.ask}
+    return things | {"Corpus.from_texts": kraq.Corpus.from_texts}
+
+
+@pytest.mark.parametrize("name", composed_with())
+def test_the_docstring_of_what_people_compose_with_names_arguments_result_and_errors(name: str) -> None:
+    thing = composed_with()[name]
+    text = inspect.getdoc(thing) or ""
+    parameters = inspect.signature(thing.__init__ if inspect.isclass(thing) else thing).parameters
+    named = [each for each in parameters if each != "self"]
+
+    assert [each for each in named if not re.search(rf"(?m)^    \*{{0,2}}{each}: \S", text)] == []
+    hint = inspect.signature(thing).return_annotation if not inspect.isclass(thing) else None
+    assert hint in (None, "None") or "\nReturns:\n" in text or not named
+    assert "\nRaises:\n" in text or name in ("bundled_example", "show", "Workspace.ask")
 
 
 def test_help_begins_with_the_page_about_the_library() -> None:

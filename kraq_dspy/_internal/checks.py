@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Iterable
-from numbers import Real
 
 
 def require_counts(of: str = "", **counts: int) -> None:
@@ -14,15 +13,6 @@ def require_counts(of: str = "", **counts: int) -> None:
             )
         if count < 1:
             raise ValueError(f"{name} is {count}; expected 1 or more{of and ' '}{of}.")
-
-
-def require_between(least: float, most: float, expected: str, /, **numbers: float) -> None:
-    """Raises TypeError for what is no number, ValueError for one out of the range; both name it."""
-    for name, number in numbers.items():
-        if not isinstance(number, Real) or isinstance(number, bool):  # NumPy's too
-            raise TypeError(f"{name} is {number!r:.80} ({type(number).__name__}); expected a number.")
-        if not least <= number <= most:
-            raise ValueError(f"{name} is {number}; expected {expected}.")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -19,6 +19,9 @@ def show(thing: Any) -> None:
     """Show a prediction of any program, a record, or a list of records, in a notebook or in the terminal.
 
     >>> kraq.show(space.ask("Who signed Executive Order 10925?"))  # doctest: +SKIP
+
+    Args:
+        thing: what to show; anything else than these is shown as its fields, or as text.
     """
     from rich import print as rich_print
 

@@ -99,6 +99,19 @@ class Option:
             return value  # checked when it was made
         return self._adapter.validate_python(value, strict=True)
 
+    def require(self, argument: str, value: Any) -> None:
+        """Check an argument of a constructor. Raises TypeError for a value of another type and ValueError for one out
+        of the range; both name the `argument`."""
+        if self.is_default(value):
+            return  # most are
+        try:
+            self.checked(_plain_number(value))
+        except ValidationError as error:
+            expected = f"expected {self.expected}{_as_aside(self.help)}."
+            if any(fault["type"] in _OUT_OF_RANGE for fault in error.errors()):
+                raise ValueError(f"{argument} is {value}; {expected}") from None
+            raise TypeError(f"{argument} is {value!r:.80} ({type(value).__name__}); {expected}") from None
+
     def read(self, owner: str, value: Any) -> Any:
         """The value in its type, of a `Word` too. Raises ConfigError that names `owner` and the option."""
         try:
@@ -165,16 +178,7 @@ def require_options(declared: Any, /, **values: Any) -> None:
     """
     known = options_of(declared)
     for name, value in values.items():
-        each = known[name]
-        if each.is_default(value):
-            continue  # most are
-        try:
-            each.checked(_plain_number(value))
-        except ValidationError as error:
-            expected = f"expected {each.expected}{_as_aside(each.help)}."
-            if any(fault["type"] in _OUT_OF_RANGE for fault in error.errors()):
-                raise ValueError(f"{name} is {value}; {expected}") from None
-            raise TypeError(f"{name} is {value!r:.80} ({type(value).__name__}); {expected}") from None
+        known[name].require(name, value)
 
 
 _OUT_OF_RANGE = frozenset(("greater_than_equal", "less_than_equal", "literal_error", "finite_number"))

@@ -10,6 +10,9 @@ from pydantic import BaseModel
 from kraq_dspy._internal.display import as_html
 
 ANSWER = "answer"
+REFUSAL = "refusal"
+"""The `source` of a prediction that says that the documents do not answer."""
+REFUSED = "The documents do not answer this question."
 
 
 class RagPrediction(dspy.Prediction):

@@ -16,3 +16,5 @@ CONTEXT = 4000
 """Most tokens of passages that an answer may be read from, on average."""
 MINUTES = 10.0
 """The time of one run of `kraq select`."""
+TO_LABEL = 10
+"""Questions of people's that somebody labels."""

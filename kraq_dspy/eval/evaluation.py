@@ -7,39 +7,36 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval import questions
-from kraq_dspy.eval.about import about_system
-from kraq_dspy.eval.asked import AskedSystem, Asking, hidden_documents
+from kraq_dspy.eval.asked import Asking, hidden_documents
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.joint import joint_grids
-from kraq_dspy.eval.judges import JUDGED, SPLITS_STATEMENTS
+from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
+from kraq_dspy.eval.recorded import default_metrics_of
 from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
+from kraq_dspy.eval.system import Asked, AskedSystem, system_of
 from kraq_dspy.eval.terminal import print_run
-from kraq_dspy.exam.review import REJECTED, STALE
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
-from kraq_dspy.ports import Progress, Retriever, SilentProgress
-from kraq_dspy.records import Chunk, Document, Entity, Question, Relationship, Summary, content_id
-from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.records import REJECTED, STALE, Chunk, Document, Entity, Question, Relationship, Summary, content_id
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
-
-Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path
 
 
 @dataclass(frozen=True)
@@ -148,8 +145,10 @@ def evaluate(
 
     Args:
         systems: an index (its folder, or a `Workspace`, with the program and the retriever of
-            `ask`), a program, a retriever, or several of these by name. The first one is the
-            baseline of the others.
+            `ask`), a program, a retriever, a function that answers (it returns a text, or a mapping or an object
+            with `answer`) or that finds, or several of these by name. The first one is the baseline of the others.
+            None scores answers that the rows have already, with the passages that they were read from
+            (`eval.recorded` names the columns).
         devset: what `read_questions` takes: a csv, jsonl or parquet file, a DataFrame,
             dictionaries, `dspy.Example`s.
         metrics: names (`named_metric`; "judge", "groundedness" and others ask the model for the
@@ -194,7 +193,7 @@ def evaluate(
     every_example, withdrawn_note = _without_withdrawn(read_examples)
 
     with ExitStack() as stack:
-        opened, space = _opened(systems, space, stack)
+        opened, space = _opened(systems, space, every_example, stack)
         examples = _not_learned_from(every_example, space)
         left_out = len(every_example) - len(examples)
         if not examples:
@@ -218,8 +217,7 @@ def evaluate(
         tells_refusals = not all(map(is_answerable, examples))
         progress = progress or SilentProgress()
         for system in opened:
-            calls_at_once = system.choice.calls_at_once if system.choice else 1
-            at_once = max(1, concurrency // calls_at_once)
+            at_once = max(1, concurrency // system.calls_at_once)
             work = Asking(system, scorer, prices, space, most, rest, tells_refusals)
             write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress)
 
@@ -275,6 +273,8 @@ def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example],
     """Return what can be said with the gold data that the questions have."""
     names: list[str] = []
     has_answers = any(example.answers for example in examples)
+    if all(system.is_recorded for system in systems):
+        return default_metrics_of(examples)
     if any(system.answers for system in systems):
         names += ["token_f1", "exact_match", "contains"] if has_answers else []
         names.append("grounded")
@@ -313,7 +313,7 @@ def state_of(space: Workspace) -> str:
 
 
 def _opened(
-    systems: Asked | Mapping[str, Any], space: Workspace | None, stack: ExitStack
+    systems: Asked | Mapping[str, Any], space: Workspace | None, examples: Sequence[Example], stack: ExitStack
 ) -> tuple[list[AskedSystem], Workspace | None]:
     """The systems, and the first index that they work over; what is opened for it is closed with the stack."""
     named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
@@ -321,30 +321,7 @@ def _opened(
         if isinstance(system, str | Path) and (Path(system).is_dir() or str(system).endswith(".kraq")):
             named[name] = stack.enter_context(Workspace.open(system))
     space = space or next((system for system in named.values() if isinstance(system, Workspace)), None)
-    return [_system(name, system, space) for name, system in named.items()], space
-
-
-def _system(name: str, given: Asked | AskedSystem, space: Workspace | None) -> AskedSystem:
-    """The program or the retriever that was given: itself, by an index, or by its name."""
-    if isinstance(given, AskedSystem):
-        return given
-
-    system: Any = given
-    make: Callable[[Workspace], Any] | None = None
-    if isinstance(given, Workspace):
-        system, make = given.program(), Workspace.program
-    elif isinstance(given, str | Path):
-        if space is None:
-            raise ConfigError(f"{str(given)!r} is no index; the name of a program needs one: evaluate(..., space=...).")
-        program = str(given)
-        system, make = space.program(program), lambda index: index.program(program)
-
-    is_retriever = getattr(system, "keeps_contract", False) or not isinstance(system, dspy.Module)
-    if is_retriever:
-        system = as_retriever(system)
-    about = about_system(system, space)
-    shown_name = name or about.get("program") or about["retriever"]
-    return AskedSystem(shown_name, system, not is_retriever, about, make=make)
+    return [system_of(system, name, space, examples) for name, system in named.items()], space
 
 
 def _header(
@@ -429,13 +406,12 @@ def _scorer(
     if of_answers and not any(system.answers for system in systems):
         raise ConfigError(
             f"{of_answers[0]} scores answers, and a retriever gives none; for retrievers there are: "
-            f"{', '.join(sorted(OF_RETRIEVAL))}. A function counts as a retriever; if yours answers, make it a "
-            "dspy.Module whose forward returns dspy.Prediction(answer=...)."
+            f"{', '.join(sorted(OF_RETRIEVAL))}. A function that answers returns a text, or a mapping with `answer`."
         )
 
     lm = _judging_model(names, space, judge)
     embedder = space.embedder if space else None
-    if embedder is None and SIMILARITY in names:
+    if embedder is None and {SIMILARITY, ANSWER_RELEVANCY}.intersection(names):
         embedder = load_embedder(EncoderSettings())
     return RowScorer(names, embedder, lm, own, None if space is None else space.models.states)
 

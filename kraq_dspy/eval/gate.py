@@ -4,6 +4,7 @@ checks = [*under_checks(evaluation.summary, {"recall@10": 0.9}), *worse_checks(P
 failed = [check.text for check in checks if not check.passed]
 """
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS
 from kraq_dspy.eval.scoring import is_built_in
-from kraq_dspy.eval.summary import Cell, RunSummary
+from kraq_dspy.eval.summary import Cell, RunSummary, summarise_run
 
 FIRST_OF = ("recall", "all_supporting", "hits", "ndcg", "mrr", "answer_found", "token_f1")
 """By which metric a run is held against another if none is named: the first of these kinds that both have."""
@@ -34,7 +35,9 @@ class QualityCheck:
 
 
 def read_thresholds(words: Iterable[str]) -> dict[str, float]:
-    """Least means by metric. Raises ConfigError for what is no METRIC=NUMBER, and for a number that no mean can reach.
+    """Least means by metric, or by metric and type of question: "recall@10[fact]".
+
+    Raises ConfigError for what is no METRIC=NUMBER, and for a number that no mean can reach.
 
     >>> read_thresholds(["recall@10=.9", "token_f1=0.4"])
     {'recall@10': 0.9, 'token_f1': 0.4}
@@ -53,6 +56,21 @@ def read_thresholds(words: Iterable[str]) -> dict[str, float]:
     return thresholds
 
 
+def metric_judged(name: str) -> str:
+    """The metric of a threshold.
+
+    >>> metric_judged("recall@10[fact]"), metric_judged("recall@10")
+    ('recall@10', 'recall@10')
+    """
+    return _metric_and_type(name)[0]
+
+
+def _metric_and_type(name: str) -> tuple[str, str]:
+    """The metric, and the type of question that the threshold is for; "" for all questions."""
+    metric, bracket, rest = name.partition("[")
+    return (metric, rest[:-1]) if bracket and rest.endswith("]") else (name, "")
+
+
 def require_reachable(thresholds: Mapping[str, float]) -> None:
     """Raise ConfigError for a threshold that decides nothing: every mean is below it, or none is.
 
@@ -61,7 +79,7 @@ def require_reachable(thresholds: Mapping[str, float]) -> None:
     for metric, least in thresholds.items():
         if not math.isfinite(least):
             raise ConfigError(f"The least mean of {metric!r} is {least}; expected a number, such as .9.")
-        if is_built_in(metric) and not 0 <= least <= 1:
+        if is_built_in(metric_judged(metric)) and not 0 <= least <= 1:
             raise ConfigError(
                 f"The least mean of {metric!r} is {least:g}, but {metric} lies between 0 and 1; 90 % is .9."
             )
@@ -84,8 +102,10 @@ def under_checks(run: RunSummary, thresholds: Mapping[str, float], *, of_exam: b
     Raises EvaluationError for a metric that the run does not have.
     """
     checks = []
-    for metric, least in thresholds.items():
-        for system in run.systems:
+    for name, least in thresholds.items():
+        metric, kind = _metric_and_type(name)
+        judged = of_type(run, kind) if kind else run
+        for system in judged.systems:
             cell = system.cells.get(metric)
             if cell is None or (cell.interval is None and not cell.n_failed):
                 raise EvaluationError(_without_score(metric, system.name, run.metrics))
@@ -93,9 +113,23 @@ def under_checks(run: RunSummary, thresholds: Mapping[str, float], *, of_exam: b
             passed = mean >= least
             words = f"{'at least' if passed else 'below'} {least:g}"
             on_exam = " on the exam" if of_exam else ""
-            text = f"{metric} of {system.name} is {mean:.3f}{on_exam}{failed}, {words}"
+            of_kind = f" in {counted(system.n, 'question')} of the type {kind}" if kind else ""
+            text = f"{metric} of {system.name} is {mean:.3f}{of_kind}{on_exam}{failed}, {words}"
             checks.append(QualityCheck(metric, system.name, passed, text))
     return checks
+
+
+def of_type(run: RunSummary, kind: str) -> RunSummary:
+    """The run with the questions of one type alone. Raises EvaluationError for a type that no question has."""
+    rows = [row for row in run.rows if str(row.extra.get("type") or "") == kind]
+    if not rows:
+        kinds = sorted({str(row.extra.get("type") or "") for row in run.rows} - {""})
+        raise EvaluationError(
+            f"No question has the type {kind!r}; there are: {', '.join(kinds) or 'none, since no question has a type'}."
+        )
+    asked = len({row.question_id for row in rows})
+    header = dataclasses.replace(run.header, extra={**run.header.extra, "asked": asked})
+    return summarise_run(header, rows)
 
 
 def _without_score(metric: str, system: str, metrics: Sequence[str]) -> str:

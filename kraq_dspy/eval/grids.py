@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kraq_dspy.errors import counted
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.statistics import SIGNIFICANT, Interval
+from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, bootstrap_mean
 from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
 
 CHANGED = 5  # questions shown that fell, and as many that rose
@@ -16,6 +16,7 @@ WORDS = frozenset(
     ("reason", "question", "gold", "answer", "evidence", "before", "after", "others like it", "nearest passage")
 )
 """Columns of running text."""
+_SEVERAL = 2
 _WIDE = 6  # more metrics than this get a grid for each kind
 
 
@@ -44,7 +45,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
         parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
             parts.append(_differences(run, title, metrics))
-    parts += _refusals(run)
+    parts += [*_by_type(run), *_refusals(run)]
     if not brief:
         parts += [*_folds(run), *_latency(run), *_resources(run)]
 
@@ -265,6 +266,30 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
         f"{SIGNIFICANT}, where the interval excludes 0. Holm: p adjusted for the systems of the column, if it is not."
     )
     return Grid(name, ("system", *metrics), tuple(rows), frozenset(strong), note)
+
+
+def _by_type(run: RunSummary) -> Iterator[Grid]:
+    """The means of each type of question, where there are several types."""
+    by_type: dict[str, list[ResultRow]] = {}
+    for row in run.rows:
+        by_type.setdefault(str(row.extra.get("type") or ""), []).append(row)
+    if len(by_type) < _SEVERAL:
+        return
+
+    is_alone = len(run.systems) == 1
+    rows = []
+    for system in run.systems:
+        for kind in sorted(by_type, key=lambda kind: (not kind, kind)):
+            own = [row for row in by_type[kind] if row.system == system.name]
+            cells = []
+            for metric in run.metrics:
+                scores = [row.metrics[metric] for row in own if metric in row.metrics]
+                cells.append(_interval(bootstrap_mean(scores)) if scores else "-")
+            name = kind or "no type"
+            rows.append((name if is_alone else f"{system.name}, {name}", *cells, str(len(own))))
+    note = "Means with 95 % intervals, over the questions of the type that the metric is defined for."
+    first = "type" if is_alone else "system and type"
+    yield Grid("Scores by type of question", (first, *run.metrics, "n"), tuple(rows), note=note)
 
 
 def _p(value: float) -> str:

@@ -1,7 +1,8 @@
 """Lets language models judge answers. A reply that is no verdict is a failure with a reason, never a silent 0.
 
-Two judges compare with gold answers. Two are RAGAS's (Es et al., 2024): groundedness, its faithfulness, is the share of
-the answer's statements that the passages support; context recall that of the gold answer's.
+Two judges compare with gold answers. Four are RAGAS's (Es et al., 2024): groundedness, its faithfulness, is the share
+of the answer's statements that the passages support; context recall that of the gold answer's; context precision says
+how far in front useful passages stand, and answer relevancy how near the answer stays to the question.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,11 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import answer_of, evidence_of, gold_of
+from kraq_dspy.eval.metrics.rag import is_refused
 from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.ports import Embedder
 from kraq_dspy.signatures.judging import AttributeReference, GradeAnswer, JudgeAnswer, JudgeListAnswer, JudgeSupport
+from kraq_dspy.signatures.testset import AskFact
 from kraq_dspy.state import SavableModule
 
 RIGHT_GRADE = 4
@@ -29,6 +33,7 @@ class JudgedMetric(SavableModule):
     """
 
     needs_gold = True
+    embedder: Embedder | None = None  # of those that compare meanings
 
     def score(self, example: Any, prediction: Any) -> float:
         """Score one question, 0.0 if there is nothing to judge: a blank answer, or no passage.
@@ -150,6 +155,83 @@ class ContextRecall(JudgedMetric):
     forward = blocking(aforward)
 
 
+class ContextPrecision(JudgedMetric):
+    """How far in front the passages stand that hold the gold answer (RAGAS's context precision), in [0, 1].
+
+    The mean of precision@k over the places k of useful passages: sum_k(precision@k * v_k) / sum_k(v_k), and 0.0 without
+    a useful one. RAGAS asks of each passage whether it was useful (LLMContextPrecisionWithReference). Here v_k is 1 if
+    a statement of the gold answer can be attributed to the passage alone, which takes a call for each passage. It
+    judges what was found, so it scores retrievers too.
+
+    >>> example = dspy.Example(question="Which city?", answer="Oslo", passages=["The city is Oslo."])
+    >>> with dspy.context(lm=lm):  # doctest: +SKIP
+    ...     ContextPrecision()(example, dspy.Prediction()).score
+    1.0
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = Step(AttributeReference)
+
+    def is_empty(self, example: Any, prediction: Any) -> bool:
+        return not evidence_of(example, prediction)
+
+    async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
+        reference = _reference(example)
+        useful = []
+        for passage in evidence_of(example, prediction):
+            reply = await call(self.judge, question=example.question, passages=[passage], reference_answer=reference)
+            useful.append(any(each.attributed for each in reply.statements))
+        return dspy.Prediction(score=average_precision_of(useful))
+
+    forward = blocking(aforward)
+
+
+class AnswerRelevancy(JudgedMetric):
+    """How near the questions that an answer would answer are to the one that was asked (RAGAS's answer relevancy).
+
+    The cosine of the question with one that a model asks of the answer alone, in [0, 1]; 0.0 for a refusal. RAGAS
+    averages three such questions (its `strictness`); here it is one, since a model at temperature 0 asks the same
+    again. It needs no gold answer, and says nothing of whether the answer is right. Figures of different encoders must
+    not be compared. Raises EvaluationError without an encoder.
+    """
+
+    needs_gold = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ask = Step(AskFact)
+
+    async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
+        if self.embedder is None:
+            raise EvaluationError("answer_relevancy compares meanings, and has no encoder")
+        answer = answer_of(prediction)
+        if is_refused(prediction, answer):
+            return dspy.Prediction(score=0.0)
+
+        reply = await call(self.ask, passage=answer, about=[])
+        if not str(reply.question or "").strip():
+            raise EvaluationError("the judge asked no question that the answer would answer")
+        asked, would_be_asked = self.embedder.encode_queries([example.question, reply.question]).astype(float)
+        return dspy.Prediction(score=min(1.0, max(0.0, float(asked @ would_be_asked))), question=reply.question)
+
+    forward = blocking(aforward)
+
+
+def average_precision_of(useful: Sequence[bool]) -> float:
+    """The mean of precision@k over the places of what is useful; 0.0 if nothing is.
+
+    >>> average_precision_of([True, False, True])
+    0.8333333333333333
+    """
+    n_useful, total = 0, 0.0
+    for place, is_useful in enumerate(useful, start=1):
+        if is_useful:
+            n_useful += 1
+            total += n_useful / place
+    return total / n_useful if n_useful else 0.0
+
+
 def _share_that_holds(verdicts: Sequence[bool], judged: str) -> dspy.Prediction:
     if not verdicts:
         raise EvaluationError(f"the judge found no statement in the {judged}")
@@ -161,7 +243,7 @@ def _reference(example: Any) -> str:
     return "; ".join(synonyms[0] for synonyms in items) if items else str(gold_of(example)[0])
 
 
-CONTEXT_RECALL = "context_recall"
+CONTEXT_RECALL, CONTEXT_PRECISION, ANSWER_RELEVANCY = "context_recall", "context_precision", "answer_relevancy"
 JUDGED: Mapping[str, type[JudgedMetric]] = {
     "judge": BinaryJudge,
     "rubric": RubricJudge,
@@ -169,8 +251,10 @@ JUDGED: Mapping[str, type[JudgedMetric]] = {
     "groundedness": Groundedness,
     "faithfulness": Groundedness,
     CONTEXT_RECALL: ContextRecall,
+    CONTEXT_PRECISION: ContextPrecision,
+    ANSWER_RELEVANCY: AnswerRelevancy,
 }
 """ Metrics of the role judge by name. "right" is a rubric's 4 or 5, or, where an answer was prepared, that it is the
 question's own (QA search paper); "faithfulness" is RAGAS's name for groundedness."""
-SPLITS_STATEMENTS = frozenset(("groundedness", "faithfulness", CONTEXT_RECALL))
-"""Those that only a language model can judge: they take an answer apart."""
+SPLITS_STATEMENTS = frozenset(("groundedness", "faithfulness", CONTEXT_RECALL, CONTEXT_PRECISION, ANSWER_RELEVANCY))
+"""Those that only a language model can judge: they take an answer apart, or ask what it would answer."""

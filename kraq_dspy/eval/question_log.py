@@ -165,9 +165,14 @@ def against_log(
     progress = progress or SilentProgress()
     examples = read_questions(questions, columns)
     own = [question.text for question in space.index.questions(source="kraq")]
-    if len(examples) < 2 or not own:
+    if len(examples) < 2:
         raise EvaluationError(
-            f"The log has {counted(len(examples), 'question')} and the index {len(own)}; each needs some."
+            f"The log has {counted(len(examples), 'question')}; expected two or more, since one half is compared with "
+            "the other."
+        )
+    if not own:
+        raise EvaluationError(
+            "The index has no questions to compare with the log. kraq status DIR says why; kraq resume DIR tries again."
         )
 
     def encode(texts: Sequence[str], stage: str) -> Vectors:

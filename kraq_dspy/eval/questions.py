@@ -4,6 +4,7 @@ It also knows which questions an adapter learned from, so that it is not measure
 `learned.json`, short hashes that tell a question again and do not give it away.
 """
 
+import dataclasses
 import json
 import re
 from collections import Counter
@@ -21,6 +22,7 @@ from kraq_dspy.eval.datasets import Example, load_local
 from kraq_dspy.eval.datasets.dataset import is_dataset
 from kraq_dspy.eval.gold import Gold, document_names, gold_answers, is_missing
 from kraq_dspy.eval.metrics.answers import normalise_answer
+from kraq_dspy.eval.recorded import CONTEXT_IDS, CONTEXTS, names_answer_given
 from kraq_dspy.models.lms.local_models import adapter_folder
 from kraq_dspy.records import content_id
 
@@ -31,12 +33,14 @@ QUESTION = ("question", "query", "user_input", "input", "prompt", "q")
 ANSWERS = ("answers", "answer", "gold", "reference", "reference_answer", "expected", "expected_answer", "ground_truth",
            "ground_truths", "expected_output", "response_gold", "target", "label")  # fmt: skip
 DOCUMENTS = ("supporting_ids", "supporting_documents", "documents", "document_ids", "doc_ids", "document", "doc_id",
-             "evidence_ids", "sources", "source")  # fmt: skip
+             "evidence_ids", "reference_context_ids", "sources", "source")  # fmt: skip
+OF_KRAQ = frozenset(("question", "supporting_ids", "passages", "checks"))
+"""Columns that a row of `kraq testset` has; those of one's own files are not looked for in it."""
 IDS = ("id", "_id", "question_id", "qid", "query_id")
 ROWS = ("data", "Data", "questions", "examples", "rows", "items")
 """Where a file of one object has its rows."""
 _LIKE_EVIDENCE = re.compile("doc|context|source|evidence|passage|support|file", re.IGNORECASE)
-_NO_EVIDENCE = ("hidden_documents", *DOCUMENTS)
+_NO_EVIDENCE = ("hidden_documents", *DOCUMENTS, *CONTEXTS, *CONTEXT_IDS)
 FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 
@@ -53,6 +57,17 @@ class QuestionColumns:
     question: str = ""
     answers: str = ""
     documents: str = ""
+
+    def options(self) -> list[str]:
+        """The options that give a command these names; none for columns that are found.
+
+        >>> QuestionColumns("ask").options()
+        ['--question-column', 'ask']
+        """
+        named = zip(
+            ("--question-column", "--answer-column", "--documents-column"), dataclasses.astuple(self), strict=True
+        )
+        return [word for option, name in named if name for word in (option, name)]
 
 
 FOUND = QuestionColumns()
@@ -165,8 +180,11 @@ def _example(row: Any, number: int, columns: QuestionColumns, where: str, *, in_
     if row is None:
         raise EvaluationError(f"{place} is a {kind}; expected a row of named values.")
 
+    if row.keys() >= OF_KRAQ:
+        columns = FOUND
     question = _question_in(row, columns, place)
-    answers = _column(row, columns.answers, ANSWERS, place)
+    right_answers = [name for name in ANSWERS if name != "answer"] if names_answer_given(row) else ANSWERS
+    answers = _column(row, columns.answers, right_answers, place)
     documents = _column(row, columns.documents, DOCUMENTS, place)
     try:
         gold = gold_answers(row.get(answers), in_table=in_table) if answers else Gold()
@@ -196,8 +214,8 @@ def _question_in(row: Mapping[Any, Any], columns: QuestionColumns, place: str) -
     if not isinstance(question, str) or not question.strip():
         known = ", ".join(map(repr, row)) or "none"
         raise EvaluationError(
-            f"{place} has no question; its columns are: {known}. Name the right one: --question-column NAME, or "
-            "QuestionColumns(question=NAME)."
+            f"{place} has no question; its columns are: {known}. Name the right one: --question-column NAME, "
+            "question in [columns] of kraq.toml, or QuestionColumns(question=NAME)."
         )
     return question.strip()
 

@@ -11,24 +11,25 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy._internal.concurrency import as_done
-from kraq_dspy._internal.files import append_line, drop_torn_line, replaced
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.manifest import now
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import Timings
 from kraq_dspy.ports import Progress
-from kraq_dspy.steps.kept import StageFailures
+from kraq_dspy.steps.failures import StageFailures
+from kraq_dspy.steps.journal import JournalFile
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
-_MAY_DIFFER = {"about", "created_at", "made_with", "asked", "not_asked"}
+_MAY_DIFFER = {"about", "created_at", "made_with", "asked", "not_asked", "passages"}
 _SHORT = 160  # characters: two titles
 
 
@@ -84,34 +85,31 @@ class RowWriter:
 
     It continues a folder with rows if that run has the same header except for time and place, and
     no more questions than this one. Otherwise it raises EvaluationError, which names the
-    difference. `done` holds the (system, question id) pairs that are already there. A torn last
-    line is dropped.
+    difference.
     """
 
     def __init__(self, folder: Path | None, header: RunHeader) -> None:
-        self._path = None if folder is None else folder / ROWS_FILE
-        self._rows: list[ResultRow] = []
-        if folder is not None and self._path is not None:
+        path = None if folder is None else folder / ROWS_FILE
+        self._journal = JournalFile(path, _keyed_row, "the rows of a run", EvaluationError, allow_nan=False)
+        if folder is not None and path is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            drop_torn_line(self._path)
-            self._rows = read_rows(self._path) if self._path.exists() else []
-            _write_header(folder / HEADER_FILE, header, anew=not self._rows)
-            self._path.touch()
-        self.done = {(row.system, row.question_id) for row in self._rows}
+            _write_header(folder / HEADER_FILE, header, anew=not self._journal)
+            path.touch()
+
+    @property
+    def done(self) -> Collection[tuple[str, str]]:
+        """The (system, question id) pairs that have a row."""
+        return self._journal.keys()
 
     def write(self, row: ResultRow) -> None:
         """Raises EvaluationError when the system has answered that question already."""
-        key = (row.system, row.question_id)
-        if key in self.done:
+        if (row.system, row.question_id) in self.done:
             raise EvaluationError(f"Question {row.question_id!r} of {row.system!r} is already in {ROWS_FILE}.")
-        if self._path is not None:
-            append_line(self._path, json.dumps(dataclasses.asdict(row), ensure_ascii=False, allow_nan=False))
-        self._rows.append(row)
-        self.done.add(key)
+        self._journal.keep(dataclasses.asdict(row))
 
     def rows(self) -> list[ResultRow]:
         """All that there are, in order."""
-        return list(self._rows)
+        return list(self._journal.values())
 
 
 def write_rows(
@@ -151,11 +149,19 @@ def read_rows(path: Path) -> list[ResultRow]:
     with path.open(encoding="utf-8", errors="surrogatepass") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                row = ResultRow(**json.loads(line))
+                rows.append(_row(json.loads(line)))
             except (json.JSONDecodeError, TypeError) as error:
                 raise EvaluationError(f"{path.name}, line {number} is not a row: {error}") from error
-            rows.append(dataclasses.replace(row, hit_ids=tuple(row.hit_ids)))
     return rows
+
+
+def _row(line: Mapping[str, Any]) -> ResultRow:
+    return ResultRow(**{**line, "hit_ids": tuple(line.get("hit_ids", ()))})
+
+
+def _keyed_row(line: Mapping[str, Any]) -> tuple[tuple[str, str], ResultRow]:
+    row = _row(line)
+    return (row.system, row.question_id), row
 
 
 def read_run(folder: Path) -> tuple[RunHeader, list[ResultRow]]:

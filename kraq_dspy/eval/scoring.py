@@ -7,7 +7,7 @@ import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judges import CONTEXT_RECALL, JUDGED
+from kraq_dspy.eval.judges import CONTEXT_PRECISION, CONTEXT_RECALL, JUDGED
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, named_metric, similarity_metric
 from kraq_dspy.eval.metrics.generation import require_packages
 from kraq_dspy.models.lms.roles import StatesOfSteps
@@ -22,7 +22,7 @@ FACTS: Mapping[str, tuple[str, Callable[[dspy.Prediction], float]]] = {
 stored, or that the program's own validator let the answer pass."""
 
 NAMES = (*METRICS, SIMILARITY, *JUDGED, *RANKINGS, *FACTS)
-OF_RETRIEVAL = frozenset((*RANKINGS, "answer_found", CONTEXT_RECALL))
+OF_RETRIEVAL = frozenset((*RANKINGS, "answer_found", CONTEXT_RECALL, CONTEXT_PRECISION))
 """What can be said of a retriever, which answers nothing."""
 
 
@@ -86,6 +86,7 @@ class RowScorer:
         self._embedder = embedder
         self.judges = {name: JUDGED[name]() for name in names if name in JUDGED}
         for judge in self.judges.values():
+            judge.embedder = embedder
             judge.set_lm(judge_lm)  # type: ignore[no-untyped-call]
             if states is not None:
                 states.apply(judge)

@@ -68,17 +68,17 @@ class GoldCollector:
         for id, (question_id, chunk) in pooled.items():
             if id in verdicts and verdicts[id].answered:
                 found_by = pools[question_id].found_by(chunk.id)
-                gold[question_id][chunk.id] = _gold_passage(chunk, found_by)
+                gold[question_id][chunk.id] = gold_passage(chunk, found_by)
         return {id: list(passages.values()) for id, passages in gold.items()}
 
     def _sources_and_twins(self, question: AskedQuestion) -> dict[str, GoldPassage]:
         """Return what is gold without being read again, by the id of its chunk."""
         kind = KINDS[question.material.kind]
         sources = [chunk for chunk in question.material.chunks if kind.is_source(question, chunk)]
-        passages = {chunk.id: _gold_passage(chunk, ("source",)) for chunk in sources}
+        passages = {chunk.id: gold_passage(chunk, ("source",)) for chunk in sources}
         for source in sources:
             for twin in self.finder.twins(source):
-                passages.setdefault(twin.id, _gold_passage(twin, ("twin",)))
+                passages.setdefault(twin.id, gold_passage(twin, ("twin",)))
         return passages
 
 
@@ -99,6 +99,7 @@ def _that_may_answer(question: AskedQuestion, pool: Pool, gold: Mapping[str, Gol
     return with_answer[:MOST_GOLD]
 
 
-def _gold_passage(chunk: Chunk, found_by: Iterable[str]) -> GoldPassage:
+def gold_passage(chunk: Chunk, found_by: Iterable[str]) -> GoldPassage:
+    """The place of a chunk, with what tells that it is gold."""
     text_id = content_id("text", chunk.text)[:16]
     return GoldPassage(chunk.id, chunk.document_id, chunk.start, chunk.end, text_id, tuple(found_by))

@@ -8,9 +8,8 @@ from typing import Literal
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.exam.testset import Testset
-from kraq_dspy.records import TestsetRow, content_id
+from kraq_dspy.records import APPROVED, NEW, REJECTED, TestsetRow, content_id
 
-NEW, APPROVED, REJECTED, STALE = "new", "approved", "rejected", "stale"
 DECIDED = (APPROVED, REJECTED)
 Action = Literal["approve", "edit", "reject", "undo"]
 

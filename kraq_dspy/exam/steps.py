@@ -6,11 +6,11 @@ from pathlib import Path
 
 import dspy
 
-from kraq_dspy.exam.draft import TestsetDraft
+from kraq_dspy.errors import EvaluationError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.kept import ProgramRunner
+from kraq_dspy.steps.kept import OutcomesInFile, ProgramRunner, outcome_file
 from kraq_dspy.workspace import Workspace
 
 
@@ -25,7 +25,8 @@ class TestsetSteps:
         self.writer = writer_role(space.models)
         self.generator = space.models.name(self.writer)
         self._models = space.models
-        self._draft = TestsetDraft(None if draft is None else Path(draft))
+        path = None if draft is None else Path(draft)
+        self._draft = outcome_file(path, "the draft of a test set", EvaluationError)
         self._progress = OneBarForEachStep(progress)
         self._runner = ProgramRunner(space.models, self._progress)
 
@@ -35,7 +36,7 @@ class TestsetSteps:
         """Return what the program made of each item, by its id; what failed is counted."""
         self._models.put_states_into(program)
         lm = self._models[role]
-        keeper = self._draft.keeper(stage, program, self._models.name(role))
+        keeper = OutcomesInFile(self._draft, stage, program, self._models.name(role))
 
         self._progress.start(stage, len(items))
         predictions = {}
@@ -48,7 +49,6 @@ class TestsetSteps:
 
     async def aclose(self) -> None:
         self._progress.close()
-        self._draft.close()
         await self._models.aclose()
 
     async def accepted(

@@ -9,10 +9,9 @@ from pathlib import Path
 from kraq_dspy.exam import kinds
 from kraq_dspy.exam.kinds.false_premise import is_said
 from kraq_dspy.exam.making import TestsetPlan, make_testset
-from kraq_dspy.exam.review import NEW, REJECTED, STALE
 from kraq_dspy.exam.testset import Testset
 from kraq_dspy.ports import Progress
-from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
+from kraq_dspy.records import NEW, REJECTED, STALE, Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.workspace import Workspace
 
 

@@ -1,6 +1,5 @@
 """Makes pairs from question-answering data, by a teacher."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy._internal.files import append_line, json_objects
 from kraq_dspy.errors import ConfigError, TrainingError, counted
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
@@ -24,6 +22,7 @@ from kraq_dspy.records import content_id
 from kraq_dspy.signatures.learning import SummarizeEvidence
 from kraq_dspy.signatures.speculative import ExplainResponse
 from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.journal import JournalFile
 
 STAGE = "pairs"
 TRIES = 2
@@ -47,37 +46,43 @@ class PairWriter:
     """Rows as they come: pairs to `path`, what was left out and why to PATH.rejected. A row is decided once."""
 
     def __init__(self, path: Path, model: str) -> None:
-        self.path = path
+        """Raises ConfigError for files with pairs of another teacher than `model`, or that cannot be read."""
         self.model = model
-        self.rejects = path.with_name(f"{path.name}.rejected")
-        self.pairs = self.known = 0
+        self.pairs = 0
         self.reasons: Counter[str] = Counter()
-        self._decided: set[str] = set()
-        for file in filter(Path.exists, (path, self.rejects)):
-            for _, row in json_objects(file, ConfigError, "the pairs of an earlier run"):
-                if row.get("model", model) != model:
-                    raise ConfigError(
-                        f"{str(file)!r} holds pairs of the teacher {row['model']!r}, and this one is {model!r}. Give "
-                        "another --out, or the same --lm."
-                    )
-                self._decided.add(row["id"])
-        self.known = len(self._decided)
+        self._pairs = _decided(path, model)
+        self._rejected = _decided(path.with_name(f"{path.name}.rejected"), model)
+        self.known = len({*self._pairs, *self._rejected})
 
     def is_new(self, pair_id: str) -> bool:
-        return pair_id not in self._decided
+        return pair_id not in self._pairs and pair_id not in self._rejected
 
     def decide(self, pair: Pair, reason: str | None) -> None:
         """Keep the pair, or leave it out for a `reason`."""
-        file, row = (self.path, pair.row()) if reason is None else (self.rejects, {**pair.row(), "reason": reason})
+        journal, line = self._pairs, pair.row()
         if reason is None:
             self.pairs += 1
         else:
+            journal, line = self._rejected, {**line, "reason": reason}
             self.reasons[reason.split(":")[0]] += 1
-        self._decided.add(pair.id)
         try:
-            append_line(file, json.dumps(row, ensure_ascii=False))
+            journal.keep(line)
         except OSError as error:
-            raise TrainingError(f"{str(file)!r} cannot be written: {error.strerror}.") from error
+            raise TrainingError(f"{str(journal.path)!r} cannot be written: {error.strerror}.") from error
+
+
+def _decided(path: Path, model: str) -> JournalFile[str, str]:
+    """The teachers' names by the id of the pair, of a file of pairs."""
+    journal: JournalFile[str, str] = JournalFile(
+        path, lambda line: (line["id"], line.get("model", model)), "the pairs of an earlier run", ConfigError
+    )
+    for other in journal.values():
+        if other != model:
+            raise ConfigError(
+                f"{str(path)!r} holds pairs of the teacher {other!r}, and this one is {model!r}. Give another --out, "
+                "or the same --lm."
+            )
+    return journal
 
 
 def pairs_from_dataset(

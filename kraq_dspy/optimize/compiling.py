@@ -22,7 +22,7 @@ from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.compile_run import CompileRun, Learned, learned_by
 from kraq_dspy.optimize.index_rows import KNOWN_PAIRS, source_of_pairs
-from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
+from kraq_dspy.optimize.kept_answers import Spending, kept_answers
 from kraq_dspy.optimize.optimizers import Method, Optimizer, find_optimizer
 from kraq_dspy.optimize.rows import Rows, split_rows
 from kraq_dspy.optimize.targets import Target, make_target, target_of
@@ -171,7 +171,7 @@ def compile_program(
 
         split = split_rows(_rows(devset, chosen, opened), chosen.rows, train=train, seed=method.seed)
         spending = Spending(method.budget_calls, progress or SilentProgress())
-        answers = KeptAnswers(None if path is None else path.with_suffix(".calls.jsonl"))
+        answers = kept_answers(None if path is None else path.with_suffix(".calls.jsonl"))
         stack.callback(answers.close)
 
         run = CompileRun(chosen, scored, split, method, models, answers, spending)

@@ -8,9 +8,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import dspy
+
+from kraq_dspy import signatures
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.store.catalogue import CATALOGUE
@@ -20,14 +24,13 @@ from kraq_dspy.exam.corpus import Corpus
 from kraq_dspy.exam.kinds import FACT
 from kraq_dspy.exam.materials import materials_of
 from kraq_dspy.indexing.catalogue.review import evidence_for
-from kraq_dspy.models.lms.engines.rule_based.exam.facts import fact_about
-from kraq_dspy.models.lms.engines.rule_based.rewrite import rephrased
-from kraq_dspy.models.lms.roles import rule_based_models
+from kraq_dspy.models.lms.roles import make_lm, own_adapter, rule_based_models
 from kraq_dspy.optimize.rows import MIN_ROWS, Row
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.element_list import ElementList
 from kraq_dspy.programs.qa_search.program import NO_MATCH
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, Summary
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace import Workspace
 
 T = TypeVar("T")
@@ -128,10 +131,24 @@ def _made_pairs(space: Workspace) -> list[KnownPair]:
     pairs = []
     for material in materials_of(Corpus.of(space), FACT, seed=0)[: MOST_ROWS * 2]:
         chunk = material.chunks[0]
-        fact = fact_about(chunk.passage, material.inputs["about"])
-        if fact["question"]:
-            pairs.append(KnownPair(fact["question"], fact["answer"], (chunk.passage,), (chunk.document_id,)))
+        fact = _asked_of_embedded(signatures.AskFact, passage=chunk.passage, about=material.inputs["about"])
+        if fact.question:
+            pairs.append(KnownPair(fact.question, fact.answer, (chunk.passage,), (chunk.document_id,)))
     return pairs
+
+
+def _asked_of_embedded(signature: type[dspy.Signature], **inputs: Any) -> dspy.Prediction:
+    """Ask the embedded model one step, whatever models are set: rows to try a step with must cost nothing."""
+    ask = dspy.Predict(signature)
+    ask.set_lm(_embedded_model())
+    with own_adapter(), dspy.context(disable_history=True):
+        return ask(**inputs)
+
+
+@cache
+def _embedded_model() -> dspy.LM:
+    """The embedded model without an encoder, which the steps that are asked here do not use."""
+    return make_lm(EMBEDDED)
 
 
 def question_rows(space: Workspace) -> list[Row]:
@@ -269,8 +286,7 @@ def decomposition_rows(space: Workspace) -> list[Row]:
 def matching_rows(space: Workspace) -> list[Row]:
     """The index's questions in other words, among the nearest others: once with the question itself, once without."""
     rows: list[Row] = []
-    for question, others in _with_nearest(space):
-        [rephrasing] = rephrased(question, 1)
+    for question, rephrasing, others in _with_nearest(space):
         n_questions_before = len(rows) // 2
         number = 1 + n_questions_before % (len(others) + 1)  # the right one stands at each place in turn
         among_them = [*others[: number - 1], question, *others[number - 1 :]]
@@ -282,8 +298,7 @@ def matching_rows(space: Workspace) -> list[Row]:
 def confirmation_rows(space: Workspace) -> list[Row]:
     """The index's questions beside themselves in other words, and beside the nearest other one."""
     rows: list[Row] = []
-    for question, others in _with_nearest(space):
-        [rephrasing] = rephrased(question, 1)
+    for question, rephrasing, others in _with_nearest(space):
         rows.append({"asked": rephrasing, "stored": question, "same": True})
         rows.append({"asked": rephrasing, "stored": others[0], "same": False})
     return rows
@@ -375,14 +390,19 @@ def _asked_summaries(space: Workspace) -> Iterator[tuple[str, Question]]:
             yield shown_summary(summary.title, summary.text), question
 
 
-def _with_nearest(space: Workspace) -> Iterator[tuple[str, list[str]]]:
-    """Each question that can be put in other words, with those nearest to it."""
+def _with_nearest(space: Workspace) -> Iterator[tuple[str, str, list[str]]]:
+    """Each question that can be put in other words, with these words and the questions nearest to it."""
     nearest = space.questions()
     for question in _questions(space):
         hits = nearest(question.text, LISTED + 1)
         others = [hit.question.text for hit in hits if hit.question.text != question.text][:LISTED]
-        if others and rephrased(question.text, 1):
-            yield question.text, others
+        if not others:
+            continue
+        rephrasings = _asked_of_embedded(
+            signatures.RephraseQuestion, question=question.text, count=1, most_characters=0
+        ).rephrasings
+        if rephrasings:
+            yield question.text, rephrasings[0], others
 
 
 def _with_another(pairs: Sequence[KnownPair]) -> Iterator[tuple[KnownPair, KnownPair]]:

@@ -6,7 +6,6 @@ keeps in its own memory.
 """
 
 import hashlib
-import os
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -20,60 +19,32 @@ from dspy.lm15 import Request, Response
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import request_to_dict, response_from_dict, response_to_dict
-from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, try_lock
-from kraq_dspy.errors import ConfigError, IndexLockedError, KraqError
+from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.models.lms.engines.engine import Engine
 from kraq_dspy.models.lms.kraq_lm import adopted
 from kraq_dspy.models.lms.meter import Call, Limits, Meter
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
+from kraq_dspy.steps.journal import JournalFile
 
 STAGE = "optimize"
 
 
-class KeptAnswers:
-    """Answers by request, in a file of JSON lines (in memory without one). Safe for threads; one process at a time.
+KeptAnswers = JournalFile[str, Mapping[str, Any]]
+"""Answers by request. Safe for threads; one process at a time."""
 
-    A line is on the disk before the next call, so a process that is killed loses none; a last line that was cut off by
-    a crash of the machine is dropped.
+
+def kept_answers(path: Path | None = None) -> KeptAnswers:
+    """The answers of an earlier run in that file, in memory without one; a new one is on the disk before the next call.
+
+    Raises IndexLockedError while another process has the file, ConfigError if a line cannot be read.
     """
-
-    def __init__(self, path: Path | None = None) -> None:
-        """Raises IndexLockedError while another process has the file, ConfigError if a line cannot be read."""
-        self._answers: dict[str, Any] = {}
-        self._lock = threading.Lock()
-        self._path = path
-        self._file: int | None = None  # open for its lock
-        if path is None:
-            return
-
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            if not try_lock(self._file):
-                raise IndexLockedError(
-                    f"Another process is optimizing into {path.name!r}; wait for it, or give another --out."
-                )
-            drop_torn_line(path)
-            for _, entry in json_objects(path, ConfigError, "the answers of an earlier run"):
-                self._answers[entry["key"]] = entry["answer"]
-        except BaseException:
-            self.close()
-            raise
-
-    def find(self, key: str) -> Any | None:
-        return self._answers.get(key)
-
-    def keep(self, key: str, answer: Mapping[str, Any]) -> None:
-        with self._lock:
-            self._answers[key] = answer
-            if self._path is not None:
-                append_line(self._path, orjson.dumps({"key": key, "answer": answer}).decode())
-
-    def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+    in_use = ""
+    if path is not None:
+        in_use = f"Another process is optimizing into {path.name!r}; wait for it, or give another --out."
+    return JournalFile(
+        path, lambda line: (line["key"], line["answer"]), "the answers of an earlier run", ConfigError, in_use=in_use
+    )
 
 
 class Spending(SharedByCopies):
@@ -157,14 +128,14 @@ class KeptEngine(SharedByCopies):
 
     def complete(self, request: Request) -> Response:
         key = self._key(request)
-        stored = self._answers.find(key)
+        stored = self._answers.get(key)
         if stored is not None:
             self._spending.replay()
             return response_from_dict(stored)
         with self._spending.call(self._model) as call:
             response: Response = self.engine.complete(request)
             call.usage = Usage(1, response.usage.input_tokens or 0, response.usage.output_tokens or 0)
-            self._answers.keep(key, response_to_dict(response))
+            self._answers.keep({"key": key, "answer": response_to_dict(response)})
         return response
 
     def _key(self, request: Request) -> str:

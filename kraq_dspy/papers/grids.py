@@ -5,8 +5,9 @@ from kraq_dspy.eval.summary import TableSummary
 from kraq_dspy.papers.listing import figures_of
 
 FAILED = (
-    "A figure with [n of N] is of n rows, since the others failed or were not asked: it does not compare with its "
-    "neighbors. The table of differences compares the questions that both have; --retry-failed asks the others again."
+    "A figure with [n of N] is of n rows, since the others failed, were not asked or have no gold answer to be scored "
+    "by: it does not compare with its neighbors. The table of differences compares the questions that both have; "
+    "--retry-failed asks the others again."
 )
 
 

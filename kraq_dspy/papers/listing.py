@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.errors import counted
 from kraq_dspy.eval.latency import TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import HEADER_FILE
 from kraq_dspy.eval.summary import RunSummary, SystemSummary, TableSummary
@@ -28,8 +29,7 @@ class Figures:
     """A paper's table with our figures; None if nothing was run. `datasets` are those of the rows that were.
 
     `scored` says for each figure of how many rows it is, and of how many it should be; None where they are as many.
-    `prepared` says for each row how many prepared answers its catalogue held, where the data had fewer than the row's
-    system asks for; otherwise None.
+    `smaller` says for each row what there was less of than the row's system asks for ("4 prepared", "3 passages").
     """
 
     table: PaperTable
@@ -37,13 +37,13 @@ class Figures:
     ours: tuple[tuple[float | None, ...], ...]
     datasets: tuple[str, ...]
     scored: tuple[tuple[tuple[int, int] | None, ...], ...]
-    prepared: tuple[int | None, ...]
+    smaller: tuple[str, ...]
 
     @property
     def title(self) -> str:
-        """What the table shows, with the true size of a catalogue that is smaller than the paper's."""
-        sizes = sorted({size for size in self.prepared if size is not None})
-        here = f" (here the catalogue holds {' or '.join(map(str, sizes))})" if sizes else ""
+        """What the table shows, with the true size of a catalogue or a corpus that is smaller than the paper's."""
+        sizes = sorted(set(filter(None, self.smaller)))
+        here = f" (here of {', '.join(sizes)})" if sizes else ""
         return f"{self.table.paper}, {self.table.number}: {self.table.shows}{here}"
 
     def cells(self) -> Iterator[tuple[str, ...]]:
@@ -53,8 +53,7 @@ class Figures:
             theirs = self.table.theirs[number] if number < len(self.table.theirs) else ()
             printed = [f" ({shown(value)})" for value in theirs] or [""] * len(values)
             marks = [f" [{each[0]} of {each[1]}]" if each else "" for each in self.scored[number]]
-            size = self.prepared[number]
-            label = label if size is None else f"{label} ({size} prepared)"
+            label = f"{label} ({self.smaller[number]})" if self.smaller[number] else label
             yield label, *(f"{shown(v)}{mark}{their}" for v, mark, their in zip(values, marks, printed, strict=True))
 
 
@@ -74,14 +73,14 @@ def lay_out(table: PaperTable, runs: Sequence[RunSummary]) -> Figures:
     rows = _rows_for(table, list(by_name))
     run_of_row = [_run_on(row.dataset, by_name) for row in rows]
 
-    figures, scored, prepared = [], [], []
+    figures, scored, smaller = [], [], []
     for run, row in zip(run_of_row, rows, strict=True):
         cells = [row.with_other(column) for column in table.columns]
-        prepared.append(_smaller_catalogue(run, cells))
+        smaller.append(_smaller_size(run, cells))
         scored.append(tuple(rows_of(run, cell) for cell in cells))
         figures.append(tuple(value_of(run, cell) for cell in cells))
     used = tuple(dict.fromkeys(run.header.dataset for run in run_of_row if run))
-    return Figures(table, tuple(row.label for row in rows), tuple(figures), used, tuple(scored), tuple(prepared))
+    return Figures(table, tuple(row.label for row in rows), tuple(figures), used, tuple(scored), tuple(smaller))
 
 
 def _rows_for(table: PaperTable, datasets: Sequence[str]) -> list[TablePart]:
@@ -136,27 +135,40 @@ def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
 
 
 def rows_of(run: RunSummary | None, cell: TablePart) -> tuple[int, int] | None:
-    """Of how many rows the figure of a cell is, and of how many it should be; None where none failed or
-    lacks."""
+    """Of how many rows the figure of a cell is, and of how many it should be; None where none failed, lacks or
+    has no score."""
     by_name = {system.name: system for system in run.systems} if run else {}
     systems = [by_name[name] for name in (*cell.systems, cell.against) if name in by_name]
     # A system of QA search is asked several wordings of a question, or those that another one got wrong.
     counts_questions = run is not None and run.table.get("kind") != "qa_search"
     not_asked = sum(run.missing.get(system.name, 0) for system in systems) if run and counts_questions else 0
     asked = sum(system.n for system in systems) + not_asked
-    failed = not_asked + sum(
-        system.cells[cell.metric].n_failed if cell.metric in system.cells else system.n_failed for system in systems
-    )
+    failed = not_asked + sum(_without_score(system, cell.metric) for system in systems)
     return (asked - failed, asked) if failed else None
 
 
-def _smaller_catalogue(run: RunSummary | None, cells: Sequence[TablePart]) -> int | None:
-    """How many prepared answers there were, if a system of the cells should have had more, or sees more at once."""
-    if run is None or "prepared_answers" not in run.header.extra:
-        return None
-    there: int = run.header.extra["prepared_answers"]
-    options = [run.table.get("systems", {}).get(name, {}) for cell in cells for name in cell.systems]
-    return there if any(there < each.get("entries", 0) for each in options) else None
+def _without_score(system: SystemSummary, metric: str) -> int:
+    score = system.cells.get(metric)
+    return system.n_failed if score is None else score.n_failed + score.n_undefined
+
+
+def _smaller_size(run: RunSummary | None, cells: Sequence[TablePart]) -> str:
+    """What there was less of than a system of the cells asks for: prepared answers in its catalogue or in a block of
+    it, or passages in the corpus. Empty if there was enough, or a run does not say."""
+    if run is None:
+        return ""
+    systems = [run.table.get("systems", {}).get(name, {}) for cell in cells for name in cell.systems]
+    prepared, passages = (run.header.extra.get(name, math.inf) for name in ("prepared_answers", "passages"))
+    if any(prepared < max(system.get("entries", 0), system.get("block", 0)) for system in systems):
+        return f"{prepared} prepared"
+    if any(passages < _passages_asked_for(system) for system in systems):
+        return counted(passages, "passage")
+    return ""
+
+
+def _passages_asked_for(system: Mapping[str, Any]) -> int:
+    asked_for = system.get("about", {}).get("passages") or system.get("k", 0)
+    return int(asked_for) if str(asked_for).isdecimal() else 0
 
 
 def listed(runs: Path, papers: Sequence[str] = ()) -> list[tuple[PaperTable, Path | None]]:

@@ -40,6 +40,11 @@ class CombinedRetrieveRAG(SavableModule):
         explain: also say what supports the answer.
         signature: replaces the answer's signature, or its instructions.
 
+    Raises:
+        ConfigError: for a signature that lacks an output of the step.
+        ValueError: for a count or an `alpha` that is out of its range.
+        TypeError: if `retrieve` is no retriever, or `questions` are none.
+
     The prediction has `answer`, `hits` (each with the query that found it, and why),
     `auxiliary_questions` (with their similarity to the question) and `timings`: seconds for
     "retrieve", "answer" and "wall". With `explain` it also has `explanation`: what supports the

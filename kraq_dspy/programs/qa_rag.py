@@ -76,6 +76,17 @@ class QARAG(SavableModule):
     lets a validator judge the response by the question and the pairs, and answers "I do not know"
     if the validator rejects it.
 
+    Args:
+        retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
+        stored: question-answer pairs that were made in advance (`kraq precompute DIR --qa-pairs`).
+        k: passages to retrieve.
+        variant: "v", "type1" or "type2".
+        signature: replaces the answer's signature, or its instructions.
+
+    Raises:
+        ConfigError: for another variant, and for a signature that lacks an output of the step.
+        ValueError: for a count that is out of its range.
+
     `stored` holds pairs that you made in advance (`kraq precompute DIR --qa-pairs`); the paper
     makes them at query time. For the other passages, one call each runs at the same time as the
     question's; the paper makes one call for all of them, and kraq could not store anything from it.

@@ -26,11 +26,21 @@ class TraditionalOptions:
 class TraditionalRAG(SavableModule):
     """Retrieve once, answer once.
 
+    Args:
+        retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
+        k: passages of an answer.
+        explain: also say what supports the answer.
+        signature: replaces the answer's signature, or its instructions.
+
+    Raises:
+        ConfigError: for a signature that lacks an output of the step.
+        ValueError: for a count that is out of its range.
+
     The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall"
     (all together). With `explain` it also has `explanation`: what supports the answer (thesis,
     appendix 7.4). Without hits, the model answers without passages; its instructions say to admit
-    if it does not know. `signature` replaces the answer's signature, or its instructions. Pass its
-    further inputs with the question; its further outputs are in the prediction.
+    if it does not know. Pass a signature's further inputs with the question; its further outputs are
+    in the prediction.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

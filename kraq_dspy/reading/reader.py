@@ -4,16 +4,18 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from kraq_dspy.language.text import sentences
 from kraq_dspy.language.told import language_of, may_be_english
-from kraq_dspy.reading.analysis import Analysis, Sentence
+from kraq_dspy.reading.analysis import Analysis, Named, Sentence
 from kraq_dspy.reading.asking import asked_of, plain_text
 from kraq_dspy.reading.parse import links_in, named_in
 from kraq_dspy.reading.pipeline import pipeline
+from kraq_dspy.reading.turns import label_of, mail_of, speakers_of, without_label
 
-READING = 1
+READING = 2
 """The version of what is read, and how: to be raised with each change of it."""
 MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 """Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
@@ -22,9 +24,10 @@ LONGEST = 1_200  # characters of a sentence that is parsed; what is longer is a 
 TELLING = 240  # letters from which on a passage tells its language; a shorter one is in its document's
 _BATCH = 64  # sentences that are parsed at once
 _SITE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|co|uk|info|tv|us)")
-_SPEAKER = re.compile(r"^[A-Z][\w .'-]{0,30}: ")
 _APART = re.compile(r"(?<=\w) ([.,;:!?]|'(?:s|t|ll|re|ve|d|m)\b|n't\b)")
 """Punctuation that a data set has set apart from its word."""
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_OF_TABLE = re.compile(r"[|\t]")
 _FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")
 
 
@@ -60,14 +63,23 @@ class Reader:
 
     def _parsed(self, passages: Sequence[str]) -> Iterator[Analysis]:
         titled = [title_and_text(passage) for passage in passages]
-        parts = [sentences(text) for _, text in titled]
+        parts = [sentences(_CODE.sub("", text)) for _, text in titled]
         parsed = self._sentences(
             (part, speaker_of(title), tale_of(title, own))
             for (title, _), own in zip(titled, parts, strict=True)
             for part in own
         )
-        for (title, _), own in zip(titled, parts, strict=True):
-            yield Analysis(title, tuple(sentence for _ in own for sentence in next(parsed)))
+        for passage, (title, _), own in zip(passages, titled, parts, strict=True):
+            labels = [label_of(part) for part in own]
+            people = speakers_of(labels, passage, _is_named)
+            spoken = [
+                _said_by(label, sentence) if label in people else sentence
+                for label in labels
+                for sentence in next(parsed)
+            ]
+            mail = mail_of(passage)
+            head = mail.head() if mail else None
+            yield Analysis(title, tuple([head, *spoken] if head else spoken))
 
     def _sentences(self, parts: Iterable[tuple[str, str, str]]) -> Iterator[list[Sentence]]:
         """What the parser says of each part; it finds the sentences of texts in one case, which rules do not."""
@@ -104,10 +116,15 @@ def is_english(text: str, document: str = "") -> bool:
 
 
 def title_and_text(passage: str) -> tuple[str, str]:
-    """A short first line without a full stop is a title; what names nothing (a number, a file) is left out."""
+    """A short first line without a full stop is a title, and so is the subject of a mail; what names nothing (a number,
+    a file) is left out, and so is the head of a table."""
+    mail = mail_of(passage)
+    if mail is not None:
+        return mail.subject, mail.text
     first, _, rest = passage.strip().partition("\n")
     first = first.strip().lstrip("# ").strip()
     is_title = 0 < len(first) <= 100 and len(first.split()) <= 14 and not first.endswith((".", "。", ":", "?"))
+    is_title = is_title and not _OF_TABLE.search(first)
     if rest.strip() and is_title:
         return first if re.search(r"[^\W\d_]{2}", first) and not _FILE.fullmatch(first) else "", rest.strip()
     return "", passage.strip()
@@ -130,9 +147,22 @@ def tale_of(title: str, parts: Sequence[str]) -> str:
     return title if is_short and title.islower() and all(map(str.islower, parts[:10])) else ""
 
 
+@lru_cache(maxsize=2048)
+def _is_named(label: str) -> bool:
+    """Whether the parser takes a label as a whole for the name of somebody."""
+    entities = pipeline()(f"{label} said that it was late.").ents
+    return any(entity.text == label and entity.label_ in ("PERSON", "ORG") for entity in entities)
+
+
+def _said_by(speaker: str, sentence: Sentence) -> Sentence:
+    return replace(sentence, named=(Named(speaker, "person"), *sentence.named))
+
+
 def _parseable(text: str) -> str:
-    """The sentence without who speaks it and without citations; in small letters where it is all capitals."""
-    text = plain_text(_SPEAKER.sub("", text)) if len(text) <= LONGEST and "|" not in text and "\t" not in text else ""
+    """The sentence without who speaks it and without citations; in small letters where it is all capitals. Of a table
+    nothing is parsed."""
+    is_prose = len(text) <= LONGEST and not _OF_TABLE.search(text)
+    text = plain_text(without_label(text)) if is_prose else ""
     text = _APART.sub(r"\1", text)
     letters = [letter for letter in text if letter.isalpha()]
     is_shouted = len(letters) > 20 and sum(map(str.isupper, letters)) > 0.9 * len(letters)

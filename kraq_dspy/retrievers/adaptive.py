@@ -10,8 +10,7 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
-from kraq_dspy._internal.checks import require_between
-from kraq_dspy._internal.options import require_options
+from kraq_dspy._internal.options import options_of, require_options
 from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph, WalkVisits
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.adapted import as_retriever
@@ -72,7 +71,7 @@ class AdaptiveRetriever(Retrieving):
     damping: float = AdaptiveOptions.damping
 
     def __post_init__(self) -> None:
-        require_between(0, 1, "the graph's largest weight, from 0 (never) to 1 (alone)", most=self.most)
+        options_of(AdaptiveOptions)["walk"].require("most", self.most)
         require_options(
             AdaptiveOptions, pool=self.pool, start=self.start, sharpness=self.sharpness, damping=self.damping
         )

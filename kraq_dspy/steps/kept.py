@@ -5,14 +5,16 @@ nothing but failures happens the fault is not in the items, and the run ends wit
 spent budget, a server that is down) is a KraqError, and does. So a run that was interrupted, in whatever way, is
 started again with the same command, and asks only for what is missing.
 
-Where outcomes stay is a `Keeper`'s affair: the results of an index (`StageResults`), a catalogue, a file of JSON lines.
-What runs in threads (the tables of `eval/`) shares `StageFailures` and `concurrency.as_done`.
+Where outcomes stay is a `Keeper`'s affair: the results of an index (`StageResults`), a catalogue, a file of JSON lines
+(`OutcomesInFile`).
+What runs in threads (the tables of `eval/`) shares `failures.StageFailures` and `concurrency.as_done`.
 """
 
 import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import dspy
@@ -21,7 +23,7 @@ from kraq_dspy._internal.options import type_adapter
 from kraq_dspy._internal.step import without_advice
 from kraq_dspy.asset.store.own_files import require_descriptors
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.errors import KraqError, ModelError, lacks_files
+from kraq_dspy.errors import KraqError, lacks_files
 from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.envelope import cut_off, flaws_heard, with_flaws
 from kraq_dspy.models.lms.kraq_lm import KraqLM
@@ -33,11 +35,11 @@ from kraq_dspy.records import content_id
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.bounded import bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, limit_of, lm_of, model_of, when_ended
+from kraq_dspy.steps.failures import StageFailures
+from kraq_dspy.steps.journal import JournalFile
 
 logger = logging.getLogger(__name__)
 
-GIVE_UP_AFTER = 25  # documents, or items of none, that failed without one success
-OF_ONE_DOCUMENT = 200  # failures of any items without one success: a long document may be all that there is
 LONGEST_REASON = 600  # characters; what other libraries raise may quote a whole reply
 
 
@@ -52,52 +54,6 @@ class Keeper(Protocol):
 
     def fail(self, item_id: str, reason: str) -> None:
         """Note why the item has no outcome."""
-
-
-class StageFailures:
-    """Logs and counts the failures of a stage, and ends one in which nothing else happens."""
-
-    def __init__(
-        self,
-        stage: str,
-        items: str,
-        *,
-        model: str = "",
-        again: str = "run the same command again: what was done is kept",
-    ) -> None:
-        """`items` names them in the plural, `again` is what to do once the fault is mended."""
-        self._stage = stage
-        self._items = items
-        self._model = f" with the model {model!r}" if model else ""
-        self._again = again
-        self._count = 0
-        self._failed: set[str] = set()  # ids of documents, or of items that belong to none
-        self._succeeded = False
-        self._reason = ""
-
-    def succeed(self) -> None:
-        self._succeeded = True
-
-    def add(self, item_id: str, reason: str, document: str = "") -> None:
-        """Raises ModelError when it is one too many; failures of one document count once."""
-        fields = {"stage": self._stage, "item": item_id, "reason": reason}
-        logger.warning("%s of %s failed: %s", self._stage, item_id, reason, extra=fields)
-        self._count += 1
-        self._reason = reason
-        self._failed.add(document or item_id)
-        too_many = len(self._failed) >= GIVE_UP_AFTER or self._count >= OF_ONE_DOCUMENT
-        if too_many and not self._succeeded:
-            raise self._error(f"The first {self._count}")
-
-    def check_end(self) -> None:
-        """Raises ModelError when every item failed."""
-        if self._count and not self._succeeded:
-            raise self._error(f"All {self._count}")
-
-    def _error(self, which: str) -> ModelError:
-        return ModelError(
-            f"{which} {self._items} failed{self._model}; the last reason: {self._reason}. Fix that and {self._again}."
-        )
 
 
 def reason_of(error: Exception) -> str:
@@ -256,25 +212,65 @@ class StoredSteps(ProgramRunner):
         return self.models.name(role) if own is None else str(own.model)
 
 
-class StageResults:
-    """The results of one stage in an index: a `Keeper`."""
+class StageOutcomes:
+    """The outcomes of one stage: what each depends on, and how it is read back. Every `Keeper` of them begins here."""
+
+    def __init__(self, stage: str, program: dspy.Module, model: str) -> None:
+        self._stage = stage
+        self._program: Any = program
+        self._model = model
+        self._made_by = made_by(stage, program, model)
+
+    def fingerprint(self, item: Item) -> str:
+        """Changes with whatever the item's outcome depends on."""
+        inputs = json.dumps(dict(item.inputs), sort_keys=True, ensure_ascii=False, default=str)
+        return content_id(self._made_by, inputs)
+
+    def done(self, item_id: str, output: dict[str, Any]) -> Done:
+        """The inverse of `encoded`."""
+        kinds = self._program.outputs.items()
+        values = {name: type_adapter(kind).validate_python(output[name]) for name, kind in kinds}
+        return Done(item_id, dspy.Prediction(**values), self._model)
+
+
+OutcomeFile = JournalFile[str, dict[str, Any]]
+"""What steps made, as JSON values, by what it depends on."""
+
+
+def outcome_file(path: Path | None, what: str, failure: type[KraqError]) -> OutcomeFile:
+    """The file of a run's outcomes; see `JournalFile`."""
+    return JournalFile(path, lambda line: (line["key"], line["output"]), what, failure)
+
+
+class OutcomesInFile(StageOutcomes):
+    """The outcomes of one stage in a file of a run: a `Keeper`. An item that failed is asked again by the next run."""
+
+    def __init__(self, file: OutcomeFile, stage: str, program: dspy.Module, model: str) -> None:
+        super().__init__(stage, program, model)
+        self._file = file
+
+    def find(self, item: Item) -> Done | None:
+        output = self._file.get(self.fingerprint(item))
+        return None if output is None else self.done(item.id, output)
+
+    async def keep(self, item: Item, outcome: Done) -> None:
+        self._file.keep({"key": self.fingerprint(item), "output": encoded(self._program, outcome.prediction)})
+
+    def fail(self, item_id: str, reason: str) -> None:
+        """It is counted by who asked; nothing is kept."""
+
+
+class FoundResults(StageOutcomes):
+    """The results of one stage in an index, which are looked up and never changed: a `Keeper`."""
 
     def __init__(
         self, results: ResultStore, stage: str, program: dspy.Module, model: str, max_tokens: int | None = None
     ) -> None:
         """`max_tokens` is the limit of the model's replies."""
+        super().__init__(stage, program, model)
         self._results = results
-        self._stage = stage
-        self._program: Any = program
-        self._model = model
-        self._made_by = made_by(stage, program, model)
         as_now = _kept_because([cut_off(max_tokens)])  # another call would be cut off as well
         self._flawed = {failure.item_id for failure in results.failures(stage) if failure.reason != as_now}
-
-    def fingerprint(self, item: Item) -> str:
-        """Changes with whatever the item's result depends on."""
-        inputs = json.dumps(dict(item.inputs), sort_keys=True, ensure_ascii=False, default=str)
-        return content_id(self._made_by, inputs)
 
     def find(self, item: Item) -> Done | None:
         """Find a kept result; what has a flaw is tried again, but not a reply that was cut off at
@@ -283,6 +279,16 @@ class StageResults:
             return None
         output = self._results.find(self._stage, item.id, self.fingerprint(item))
         return None if output is None else self.done(item.id, output)
+
+    async def keep(self, item: Item, outcome: Done) -> None:
+        """Nothing is kept."""
+
+    def fail(self, item_id: str, reason: str) -> None:
+        """Nothing is kept."""
+
+
+class StageResults(FoundResults):
+    """The results of one stage in an index, which grow: a `Keeper`."""
 
     async def keep(self, item: Item, outcome: Done) -> None:
         output = encoded(self._program, outcome.prediction)
@@ -296,12 +302,6 @@ class StageResults:
         next run tries again, as `find` says."""
         flaw = _kept_because(flaws) if flaws else ""
         self._results.save(self._stage, item_id, fingerprint, output, model=self._model, flaw=flaw)
-
-    def done(self, item_id: str, output: dict[str, Any]) -> Done:
-        """The inverse of `encoded`."""
-        kinds = self._program.outputs.items()
-        values = {name: type_adapter(kind).validate_python(output[name]) for name, kind in kinds}
-        return Done(item_id, dspy.Prediction(**values), self._model)
 
 
 def _kept_because(flaws: Sequence[str]) -> str:

@@ -25,7 +25,8 @@ from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.steps.bounded import bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, limit_of, lm_of, when_ended
-from kraq_dspy.steps.kept import StageFailures, StageResults, StoredSteps, encoded, reason_of, run_program
+from kraq_dspy.steps.failures import StageFailures
+from kraq_dspy.steps.kept import StageResults, StoredSteps, encoded, reason_of, run_program
 
 logger = logging.getLogger(__name__)
 

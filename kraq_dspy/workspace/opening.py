@@ -148,21 +148,32 @@ class OpenedIndex(SharedByCopies):
         trust: bool = False,
         program_states: Sequence[str | Path] = (),
     ) -> Self:
-        """Open an index. Without `settings` its own are used: the encoder and the models that built
-        it.
+        """Open an index, to ask it.
 
-        Servers that an index of somebody else names are used once `trust` said so, here or at the command line. An
-        index that was made by this account needs no such word.
+        >>> Workspace.open("ada.kraq").ask("Where did Ada live?").answer  # doctest: +SKIP
 
-        `models` are a `dspy.LM`, models by role (`{"drafter": lm}`), or `LanguageModels`; steps of programs that have
-        none of their own get those that are given so.
+        Args:
+            path: the folder of the index, NAME.kraq.
+            settings: what kraq.toml would say. Without them the index's own count: the encoder and the models that
+                built it.
+            embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
+            models: a `dspy.LM`, models by role (`{"drafter": lm}`), or `LanguageModels`. They answer the steps of
+                programs that have no model of their own.
+            write: also lets the workspace change the index, as preparations do.
+            trust: agrees to the servers that an index of somebody else names. An index that this account made needs
+                no such word.
+            program_states: files of `kraq optimize`. Whatever is asked through this workspace gets what they hold of
+                its steps: programs, retrievers that rewrite, the completion of a conversation's questions, judges, and
+                the steps of test sets.
 
-        `program_states` are files of `kraq optimize`. Whatever is asked through this workspace gets what they hold of
-        its steps: programs, retrievers that rewrite, the completion of a conversation's questions, judges, and the
-        steps of test sets.
+        Returns:
+            The opened workspace, a context manager that closes the index.
 
-        Raises IndexStateError when there is no index, EncoderMismatchError when another encoder made its vectors,
-        UntrustedError when it names servers that nobody agreed to, StateError for a file that is no state.
+        Raises:
+            IndexStateError: if there is no index.
+            EncoderMismatchError: if another encoder made its vectors.
+            UntrustedError: if it names servers that nobody agreed to.
+            StateError: for a file that is no state.
         """
         index = Index.open(Path(path), write=write)
         try:

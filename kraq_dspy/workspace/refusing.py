@@ -7,7 +7,7 @@ from functools import cached_property
 
 import dspy
 
-from kraq_dspy._internal.rag_prediction import RagPrediction
+from kraq_dspy._internal.rag_prediction import REFUSAL, REFUSED, RagPrediction
 from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import KraqError
@@ -19,9 +19,6 @@ from kraq_dspy.records import Hit
 
 logger = logging.getLogger(__name__)
 
-REFUSAL = "refusal"
-"""The `source` of a prediction that says that the documents do not answer."""
-REFUSED = "The documents do not answer this question."
 REMEMBERED = 2048
 """Stored questions whose scores a judge keeps."""
 SHOWN = 3

@@ -117,6 +117,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked += [(question, answer, name) for (question, answer), name in zip(ROWS.items(), TARNVIK, strict=True)]
     (folder / "few.csv").write_text("question,answer,supporting_ids\n" + "".join(",".join(row) + "\n" for row in asked))
 
+    given = {"question": "Who wrote Don Juan?", "response": "Lord Byron", "contexts": ["Lord Byron wrote it."]}
+    (folder / "answers.jsonl").write_text(json.dumps(given) + "\n")
+
     dev = [
         {"question": f"{question} ({number})", "answer": answer}
         for number in range(3)

@@ -61,6 +61,7 @@ MADE_BEFORE = {
     "--program-state facts.json": "kraq optimize testset-fact --index wiki.kraq --out facts.json --force",
     "--program-state critics.json": "kraq optimize critics --index wiki.kraq --out critics.json --force",
     "kraq eval docs.kraq test.jsonl": "kraq testset make docs.kraq --out test.jsonl",
+    "kraq select docs/ test.jsonl": "kraq testset make docs.kraq --out test.jsonl",
     "runs/before": "kraq eval docs.kraq questions.csv --retrieval-only -r dense --out runs/before",
     "runs/after": "kraq eval docs.kraq questions.csv --retrieval-only -r bm25 --out runs/after",
 }

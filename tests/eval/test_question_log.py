@@ -75,7 +75,7 @@ def test_unanswerable_questions_are_told_apart_where_the_log_has_labels(space: W
 
 
 def test_a_log_of_one_question_is_refused(space: Workspace) -> None:
-    with pytest.raises(EvaluationError, match="has 1 question and the index 2;"):
+    with pytest.raises(EvaluationError, match="has 1 question; expected two or more"):
         against_log(space, ASKED[:1])
 
 

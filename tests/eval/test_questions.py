@@ -142,3 +142,13 @@ def test_rows_come_from_the_objects_that_others_hold_them_in() -> None:
         assert read == [("Who?", ("Ada",)), ("Where?", ())]
     with pytest.raises(EvaluationError, match="parts 'train', 'test'"):
         read_questions(datasets.DatasetDict({"train": table, "test": table}))  # type: ignore[arg-type]
+
+
+def test_names_of_ones_own_columns_do_not_hide_those_of_a_row_that_kraq_wrote() -> None:
+    of_kraq = {"question": "Who?", "supporting_ids": ["a"], "passages": [], "checks": []}
+
+    [example] = read_questions([of_kraq], QuestionColumns("ask", "", "files"))
+
+    assert (example.question, example.supporting_ids) == ("Who?", ("a",))
+    with pytest.raises(EvaluationError, match="has no column 'ask'"):
+        read_questions([{"question": "Who?"}], QuestionColumns("ask"))

@@ -10,7 +10,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset, read_questions
-from kraq_dspy.eval.asked import AskedSystem
+from kraq_dspy.eval.system import AskedSystem
 from kraq_dspy.exam.making import estimate_testset
 from kraq_dspy.exam.testset import as_line, as_row
 from kraq_dspy.extend import LanguageModels

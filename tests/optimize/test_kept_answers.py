@@ -12,7 +12,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, IndexLockedError
 from kraq_dspy.extend import KraqAdapter
-from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
+from kraq_dspy.optimize.kept_answers import Spending, kept_answers, kept_model
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.signatures import AnswerQuestion, JudgeAnswer
 from tests.conftest import WarmShell
@@ -94,7 +94,7 @@ def test_equal_requests_are_paid_once_and_resamples_one_by_one(tmp_path: Path, p
 
     def answers(count: int, temperature: float | None) -> tuple[list[str], int]:
         engine = learner.Learner()
-        with closing(KeptAnswers(path)) as kept:
+        with closing(kept_answers(path)) as kept:
             lm = kept_model(learner.learner_model(engine), kept, Spending(None, progress))
             with dspy.context(lm=lm.copy(temperature=temperature) if temperature else lm):
                 ask = dspy.Predict(AnswerQuestion)
@@ -110,7 +110,7 @@ def test_equal_requests_are_paid_once_and_resamples_one_by_one(tmp_path: Path, p
 
 def test_models_and_addresses_do_not_share_answers(progress: SilentProgress) -> None:
     engine = learner.Learner()
-    kept = KeptAnswers()
+    kept = kept_answers()
     for name in ("one", "two"):
         with dspy.context(lm=kept_model(learner.learner_model(engine, name), kept, Spending(None, progress))):
             dspy.Predict(AnswerQuestion)(**INPUTS)
@@ -128,7 +128,7 @@ def test_a_kept_model_is_held_to_schemas_as_the_model_itself(progress: SilentPro
             return super().complete(request)
 
     forms: list[Any] = []
-    lm = kept_model(learner.learner_model(Asked()), KeptAnswers(), Spending(None, progress))
+    lm = kept_model(learner.learner_model(Asked()), kept_answers(), Spending(None, progress))
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         dspy.Predict(JudgeAnswer)(question="Who wrote Hamlet?", reference_answers=["Shakespeare"], answer="He did")
     assert (forms[0] is not None) is holds
@@ -136,26 +136,26 @@ def test_a_kept_model_is_held_to_schemas_as_the_model_itself(progress: SilentPro
 
 def test_a_line_that_was_cut_off_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with closing(KeptAnswers(path)) as kept:
-        kept.keep("a", {"text": "first"})
-        kept.keep("b", {"text": "second"})
+    with closing(kept_answers(path)) as kept:
+        kept.keep({"key": "a", "answer": {"text": "first"}})
+        kept.keep({"key": "b", "answer": {"text": "second"}})
     path.write_bytes(path.read_bytes()[:-8])
-    with closing(KeptAnswers(path)) as kept:
-        assert kept.find("a") == {"text": "first"}
-        assert kept.find("b") is None
-        kept.keep("b", {"text": "again"})
+    with closing(kept_answers(path)) as kept:
+        assert kept.get("a") == {"text": "first"}
+        assert kept.get("b") is None
+        kept.keep({"key": "b", "answer": {"text": "again"}})
     path.write_bytes(path.read_bytes() + b'{"key": "c", "ans\n')
     with pytest.raises(ConfigError, match="line 3 is not JSON"):
-        KeptAnswers(path)
+        kept_answers(path)
 
 
 def test_a_second_process_is_told_to_wait(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with closing(KeptAnswers(path)), pytest.raises(IndexLockedError, match="Another process is optimizing"):
-        KeptAnswers(path)
+    with closing(kept_answers(path)), pytest.raises(IndexLockedError, match="Another process is optimizing"):
+        kept_answers(path)
 
 
 def test_the_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with closing(KeptAnswers(path)):
+    with closing(kept_answers(path)):
         assert path.stat().st_mode & 0o077 == 0

@@ -1,5 +1,6 @@
 """A figure of fewer rows is marked, a smaller catalogue is told, and a system without a row ends in an error."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -74,12 +75,40 @@ def test_a_catalogue_smaller_than_the_paper_s_is_told_in_title_and_rows() -> Non
     rows = [row for name in systems for row in rows_of(name, {"right": 1.0})]
     small = summary("qa_sizes", rows, ["right"], prepared_answers=4)
     table = grid(small, "QA search, Table 8")
-    assert "here the catalogue holds 4" in table.title
+    assert table.title.endswith("(here of 4 prepared)")
     assert all(row[0].endswith("(4 prepared)") for row in table.rows)
 
     large = grid(summary("qa_sizes", rows, ["right"], prepared_answers=1500), "QA search, Table 8")
     assert "here" not in large.title
     assert not any("prepared)" in row[0] for row in large.rows)
+
+
+def test_a_block_larger_than_the_catalogue_is_told() -> None:
+    rows = rows_of("qa search, rephrased", {"right": 1.0}) + rows_of("rag, chunks of 200", {"right": 1.0})
+    table = grid(summary("qa_search", rows, ["right"], prepared_answers=149), "QA search, Table 11")
+    assert table.title.endswith("(here of 149 prepared)")
+    large = grid(summary("qa_search", rows, ["right"], prepared_answers=150), "QA search, Table 11")
+    assert "here" not in large.title
+
+
+def test_fewer_passages_than_a_row_asks_for_are_told_in_that_row() -> None:
+    scores = {"paper_match": 0.5, "judge": 1.0}
+    both = summary("combined", rows_of("traditional", scores) + rows_of("combined", scores), list(scores), passages=14)
+    table = grid(both, "KRAQ paper, Table 2")
+    assert table.title.endswith("(here of 14 passages)")
+    assert [row[0] for row in table.rows if row[0].endswith("(14 passages)")] == ["triviaqa (14 passages)"]
+    enough = summary(
+        "combined", rows_of("traditional", scores) + rows_of("combined", scores), list(scores), passages=15
+    )
+    assert "here" not in grid(enough, "KRAQ paper, Table 2").title
+
+
+def test_questions_without_a_gold_answer_are_marked_too() -> None:
+    scores = {"paper_match": 0.5, "judge": 1.0}
+    rows = rows_of("traditional", scores) + rows_of("combined", scores)
+    rows[0] = dataclasses.replace(rows[0], metrics={"judge": 1.0}, extra={"undefined": ["paper_match"]})
+    cells = " ".join(map(" ".join, grid(summary("combined", rows, list(scores)), "KRAQ paper, Table 2").rows))
+    assert cells.count("[3 of 4]") == 1
 
 
 def test_a_system_of_which_every_row_failed_ends_in_an_error_that_says_why() -> None:

@@ -100,3 +100,20 @@ def test_another_file_than_the_known_one_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(pipelines._FILES, "tokenizer", (pipelines._FILES["tokenizer"][0], "0" * 64))
     with pytest.raises(ModelError, match=r"tokenizer.*0{64}.*pip install"):
         pipelines.pipeline_folder()
+
+
+@pytest.mark.parametrize(
+    ("passage", "people"),
+    [
+        ("Nadia Brandt: Okay, let's start. We chose the rubber case.", {"Nadia Brandt"}),
+        ("PhD A: It works.\nGrad B: Why?\nPhD A: It has a battery.", {"PhD A", "Grad B"}),
+        ("Machine Learning: The study of programs that learn from data.", set()),
+        ("New York: We offer tours of the harbor on Sundays.", set()),
+        ("Results: We measured the uptake of nitrogen in three estuaries.", set()),
+        ("From: Ada Byron <ada@engine.org>\nTo: All members\nSubject: Re: Cards\n\nThe cards are here.", {"Ada Byron"}),
+    ],
+    ids=["a turn", "turns", "a glossary", "a place", "a section", "a mail"],
+)
+def test_who_speaks_is_somebody_and_a_heading_is_not(passage: str, people: set[str]) -> None:
+    named = {named.text for s in read(passage).sentences for named in s.named if named.kind == "person"}
+    assert named == people

@@ -10,7 +10,8 @@ from kraq_dspy.errors import BudgetExceededError, IndexStateError, ModelError
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.steps.direct import Done, Item
-from kraq_dspy.steps.kept import GIVE_UP_AFTER, ProgramRunner, reason_of
+from kraq_dspy.steps.failures import GIVE_UP_AFTER
+from kraq_dspy.steps.kept import ProgramRunner, reason_of
 
 
 class Shelf:

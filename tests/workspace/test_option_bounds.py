@@ -8,12 +8,14 @@ import pytest
 
 from kraq_dspy import Workspace
 from kraq_dspy.errors import ConfigError, KraqError
+from kraq_dspy.programs import EfficientSpeculativeRAG, QASearch
 from kraq_dspy.retrievers.adaptive import AdaptiveRetriever
 from kraq_dspy.retrievers.pagerank import PageRankRetriever
 from kraq_dspy.spec import Option, options_of
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from tests.orchids import index_of_orchids
 
+NOTHING: Any = None
 QUESTION = "Where does Vanilla grow?"
 
 
@@ -91,5 +93,11 @@ def test_a_constructor_reads_the_range_of_the_option(space: Workspace) -> None:
             PageRankRetriever(over, graph, space.index, damping=damping)
         with pytest.raises(ValueError, match=f"damping is {damping}; expected a number from 0.01 to 0.99"):
             AdaptiveRetriever(over, graph, space.index, damping=damping)
+    with pytest.raises(ValueError, match="most is 2; expected a number from 0 to 1: the largest weight of the walk"):
+        AdaptiveRetriever(over, graph, space.index, most=2)
+    with pytest.raises(ValueError, match="similarity is 2; expected a number from 0 to 1"):
+        QASearch(space.program("traditional"), space.answers, similarity=2)
+    with pytest.raises(ValueError, match="min_similarity is 2; expected a number from -1 to 1"):
+        EfficientSpeculativeRAG(over, [QUESTION], NOTHING, NOTHING, min_similarity=2)
     with pytest.raises(ValueError, match=r"share is 0; expected a number from 0\.001 to 1: share of the budget"):
         PageRankRetriever(over, graph, space.index, share=0)

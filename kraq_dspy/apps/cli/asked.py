@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.evaluate import RunOut
-from kraq_dspy.apps.cli.options import IndexDir, Json, Reads, Seed, require_writable
+from kraq_dspy.apps.cli.options import IndexDir, Json, QuestionFile, Reads, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.scoring import RunOut
 from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.eval.defaults import ABOUT, NEAR
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Reads):
+class Asked(Reads, QuestionFile):
     """Compare the index with a log of real questions: which it anticipates, and which the corpus
     cannot answer.
 
@@ -27,7 +27,6 @@ class Asked(Reads):
     questions: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions that people asked.")
     ]
-    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
     near: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of two questions that ask the same.")] = NEAR
     about: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of a passage that is about a question.")] = (
         ABOUT
@@ -38,17 +37,21 @@ class Asked(Reads):
 
     def run(self) -> None:
         from kraq_dspy.eval.question_log import against_log
-        from kraq_dspy.eval.questions import QuestionColumns
         from kraq_dspy.eval.terminal import print_grid
 
         folder = (
             self.out or Path("runs") / f"asked-{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
         )
         require_writable(folder)
-        columns = QuestionColumns(self.question_column)
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
             log = against_log(
-                space, self.questions, columns=columns, near=self.near, about=self.about, seed=self.seed, progress=bars
+                space,
+                self.questions,
+                columns=self.columns(),
+                near=self.near,
+                about=self.about,
+                seed=self.seed,
+                progress=bars,
             )
         files = log.write(folder)
         if self.json:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Reads, Scoped, Seed, require_writable_file
+from kraq_dspy.apps.cli.options import (
+    Calls,
+    Columns,
+    Flag,
+    IndexDir,
+    Json,
+    QuestionFile,
+    Reads,
+    Scoped,
+    Seed,
+    require_writable_file,
+)
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, counted
@@ -26,7 +37,7 @@ BESIDE_THE_THEME = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diversity(Reads):
+class Diversity(Reads, QuestionFile):
     """Measure how diverse the passages of retrievers are, and from how many communities they
     come, as the KRAQ paper claims. The command calls no model."""
 
@@ -38,17 +49,16 @@ class Diversity(Reads):
     ] = None
     k: Annotated[int, typer.Option("--k", "-k", min=2, help="Passages for each question.")] = RETRIEVED
     level: Annotated[int, typer.Option("--level", min=0, help="Level of the communities; 0 is the broadest.")] = 0
-    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
     limit: Annotated[int | None, typer.Option(min=2, help="Questions, the first ones.")] = None
     seed: Seed = 0
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.questions import QuestionColumns, read_questions
+        from kraq_dspy.eval.questions import read_questions
         from kraq_dspy.papers.audits.diversity import MEASURES, measure_diversity
 
         names = list(dict.fromkeys(self.retriever or ["dense", "combined"]))
-        examples = read_questions(self.questions, QuestionColumns(self.question_column))[: self.limit]
+        examples = read_questions(self.questions, self.columns())[: self.limit]
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
             retrievers = {name: space.retriever(name) for name in names}
             report = measure_diversity(

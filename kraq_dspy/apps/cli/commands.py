@@ -18,10 +18,12 @@ from kraq_dspy.apps.cli.demo import Demo
 from kraq_dspy.apps.cli.evaluate import EvalIndex, FetchData, ListData, Report
 from kraq_dspy.apps.cli.exchange import Export, ImportGraphRAG
 from kraq_dspy.apps.cli.index import BuildIndex, Estimate, ListQuestions
+from kraq_dspy.apps.cli.label import LabelQuestions
 from kraq_dspy.apps.cli.lm import GetModel, ServeModel
 from kraq_dspy.apps.cli.mcp import Mcp
 from kraq_dspy.apps.cli.optimize import Domain, Optimize
 from kraq_dspy.apps.cli.precompute import Precompute
+from kraq_dspy.apps.cli.recorded import EvalRecorded
 from kraq_dspy.apps.cli.select import Select
 from kraq_dspy.apps.cli.serving import Explore, Serve
 from kraq_dspy.apps.cli.status import Status
@@ -39,7 +41,8 @@ class Command(Protocol):
 
 class TableGroup(TyperGroup):
     """`kraq eval docs.kraq questions.csv` is `kraq eval index docs.kraq questions.csv`; `kraq eval kraq-2` and
-    `kraq eval my.toml` are `kraq eval table kraq-2` and `kraq eval table my.toml`."""
+    `kraq eval my.toml` are `kraq eval table kraq-2` and `kraq eval table my.toml`; `kraq eval answers.csv` is
+    `kraq eval recorded answers.csv`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
         from kraq_dspy.papers.catalogue import papers_tables  # with DSPy, for which help need not wait
@@ -52,6 +55,8 @@ class TableGroup(TyperGroup):
             return super().resolve_command(ctx, ["table", *args])
         if first.endswith(".kraq") or Path(first).is_dir():
             return super().resolve_command(ctx, ["index", *args])
+        if Path(first).is_file():
+            return super().resolve_command(ctx, ["recorded", *args])
 
         near = did_you_mean(first, [*self.commands, *TABLES, *papers_tables()])
         return ctx.fail(
@@ -71,6 +76,8 @@ class Group:
 EVAL = f"""Measure, with intervals and paired tests. The same command resumes an interrupted run.
 
 kraq eval INDEX QUESTIONS: ask an index, as it is, the questions of a csv, jsonl or parquet file.
+
+kraq eval FILE: score answers that were given already (columns response and retrieved_contexts), without a system.
 
 kraq eval asked INDEX QUESTIONS: what of a log of real questions the index anticipates, and what it cannot answer.
 
@@ -99,6 +106,7 @@ CATALOGUE = {
 
 MEASURING = {
     "index": EvalIndex,
+    "recorded": EvalRecorded,
     "asked": Asked,
     "diversity": Diversity,
     "bias": Bias,
@@ -130,8 +138,8 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "report": Report,
         "select": Select,
         "testset": Group(
-            "Questions with their answers and evidence, made from an index, to measure systems with.",
-            {"make": MakeTestset, "update": UpdateTestset, "coverage": CoverTestset},
+            "Questions with their answers and evidence, made from an index or labeled by you, to measure systems with.",
+            {"make": MakeTestset, "update": UpdateTestset, "coverage": CoverTestset, "label": LabelQuestions},
         ),
         "data": Group("The public data sets of the tables.", {"list": ListData, "fetch": FetchData}),
         "domain": Domain,

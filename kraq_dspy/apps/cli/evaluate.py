@@ -7,44 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Reads, Seed, TakesStates, require_writable
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, Reads, Seed, TakesStates
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
+from kraq_dspy.apps.cli.scoring import ScoresQuestions
+from kraq_dspy.apps.cli.terminal import counted, output, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.defaults import RETRIEVED
 
 if TYPE_CHECKING:
-    import dspy
-
-    from kraq_dspy.eval.asked import AskedSystem
-    from kraq_dspy.eval.calibration import Calibrated
     from kraq_dspy.eval.datasets import Example
-    from kraq_dspy.eval.evaluation import Evaluation
-    from kraq_dspy.eval.gate import QualityCheck
     from kraq_dspy.eval.metrics.generation import BertScorer
-    from kraq_dspy.eval.questions import QuestionColumns
     from kraq_dspy.eval.statistics import Interval
     from kraq_dspy.eval.summary import TableSummary
-    from kraq_dspy.ports import Retriever
+    from kraq_dspy.eval.system import AskedSystem
     from kraq_dspy.workspace import Workspace
 
 
-RunOut = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
-]
-RetryFailed = Annotated[bool, Flag("--retry-failed", help="Retry rows that failed.")]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="The system that the others are compared with.")]
-
-
-WORSE = 3
-"""Exit code of a run that is not good enough; 1 means that there is no run to judge."""
-
-
-def require_run(folder: Path) -> None:
-    """Raises EvaluationError for a folder without a run, before anything is asked."""
-    from kraq_dspy.eval.summary import find_runs
-
-    find_runs(folder)
 
 
 def named_scorer(name: str) -> "BertScorer":
@@ -64,7 +43,7 @@ def interval(value: "Interval", sign: str = "") -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalIndex(TakesStates, Reads, Calls, Limits):
+class EvalIndex(TakesStates, Reads, ScoresQuestions):
     """Ask an index, as it is, every question of a file, and score the answers and what was found.
 
     Without answers in the file, kraq computes only the metrics that need none. `kraq report A B`
@@ -88,24 +67,7 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
     retrieval_only: Annotated[
         bool, Flag("--retrieval-only", help="Score what the retrievers find, without answers.")
     ] = False
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            "-m",
-            help="token_f1, recall@10, judge, groundedness, ..., or file.py:function; may be repeated. Default: what "
-            "the questions have gold data for.",
-        ),
-    ] = None
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = RETRIEVED
-    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
-    answer_column: Annotated[str, typer.Option(help="Column with the answers. Default: answers, answer, ...")] = ""
-    documents_column: Annotated[
-        str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
-    ] = ""
-    encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
-    limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
-    seed: Seed = 0
     asked: Annotated[
         Path | None,
         typer.Option(
@@ -113,44 +75,14 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             help="A few of people's questions, with evidence or answers, that decide together with QUESTIONS, an exam.",
         ),
     ] = None
-    fail_under: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="METRIC=NUMBER",
-            help="Exit code 3 if a mean is lower, such as recall@10=.9; may be repeated.",
-            rich_help_panel="For a build server",
-        ),
-    ] = None
-    fail_if_worse: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Exit code 3 if the run in DIR was better: the interval of the paired difference lies below 0. With "
-            "--asked, it is the joint interval.",
-            rich_help_panel="For a build server",
-        ),
-    ] = None
-    out: RunOut = None
-    retry_failed: RetryFailed = False
-    json: Json = False
 
     def run(self) -> None:
         from kraq_dspy.eval.evaluation import evaluate, place_of
-        from kraq_dspy.eval.gate import (
-            judged_metrics,
-            read_thresholds,
-            require_other_folder,
-            under_checks,
-            worse_checks,
-        )
-        from kraq_dspy.eval.joint import ASKED_FOLDER, joint_of_run, joint_worse_checks
-        from kraq_dspy.eval.rows import forget_failed
-        from kraq_dspy.eval.summary import require_rows
+        from kraq_dspy.eval.gate import judged_metrics
+        from kraq_dspy.eval.joint import ASKED_FOLDER
 
-        thresholds = read_thresholds(self.fail_under or ())
-        if self.fail_if_worse is not None:
-            require_run(self.fail_if_worse)
-        examples = self._examples()
+        thresholds = self.thresholds()
+        examples = self.examples(self.questions)
         peoples = self._peoples()
         if self.retrieval_only and (self.program or self.program_state):
             raise ConfigError("--retrieval-only asks no program.")
@@ -162,11 +94,7 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
             self._require_asked(space, systems, metrics or [])
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
             folder = self.out or place_of(title, systems, metrics, [*examples, *peoples], space, Path("runs"))
-            require_writable(folder)
-            require_other_folder(self.fail_if_worse, folder)
-            if self.retry_failed:
-                forget_failed(folder)
-                forget_failed(folder / ASKED_FOLDER)
+            self.prepare_place(folder)
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
@@ -181,24 +109,7 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
                         progress=bars,
                     )  # fmt: skip
 
-        joint = joint_of_run(folder) if peoples else None
-        files = result.write_report(folder)
-        checks = under_checks(result.summary, thresholds, of_exam=bool(peoples))
-        if self.fail_if_worse is not None:
-            judged = self.metric or list(thresholds) or None
-            if peoples:
-                checks += joint_worse_checks(self.fail_if_worse, folder, metrics=judged)
-            else:
-                checks += worse_checks(self.fail_if_worse, folder, metrics=judged, seed=self.seed)
-        if self.json:
-            paths = [str(file) for file in files]
-            together = {"joint": joint[0].to_dict()} if joint else {}
-            print_json({**result.to_dict(), "files": paths, "checks": checks, **together})
-        else:
-            _show_result(result, files, checks, folder, joint)
-        require_rows([result.summary])
-        if not all(check.passed for check in checks):
-            raise typer.Exit(WORSE)
+        self.show_and_judge(result, folder, thresholds, beside=bool(peoples))
 
     def _require_asked(self, space: "Workspace", systems: "Sequence[AskedSystem]", metrics: Sequence[str]) -> None:
         """Raise StateError for a state of a step that neither the programs nor the metrics ask."""
@@ -218,37 +129,21 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
 
         if self.asked is None:
             return []
-        peoples = read_questions(self.asked, self._columns(), encoding=self.encoding)
+        peoples = read_questions(self.asked, self.columns(), encoding=self.encoding)
         require_several(len(self.program or [""]) * len(self.retriever or [""]))
         require_enough(peoples)
         if self.fail_if_worse is not None:
             require_peoples_questions(self.fail_if_worse)
         return peoples
 
-    def _examples(self) -> "list[Example]":
-        """The questions of the file, or as many of them as are asked, drawn by the seed."""
-        import random
-
-        from kraq_dspy.eval.questions import read_questions
-
-        examples = read_questions(self.questions, self._columns(), encoding=self.encoding)
-        if self.limit is None:
-            return examples
-        examples = sorted(examples, key=lambda example: example.id)
-        random.Random(self.seed).shuffle(examples)
-        return examples[: self.limit]
-
-    def _columns(self) -> "QuestionColumns":
-        from kraq_dspy.eval.questions import QuestionColumns
-
-        return QuestionColumns(self.question_column, self.answer_column, self.documents_column)
-
     def _systems(self, space: "Workspace") -> "list[AskedSystem]":
         """The retrievers, or each program over each retriever; those of `kraq ask` if none is
         named."""
+        from kraq_dspy.eval.system import chosen_retriever
+
         if self.retrieval_only:
             names = self.retriever or [space.default_retriever]
-            return [_retriever(space, name, self.k) for name in names]
+            return [chosen_retriever(space, name, self.k) for name in names]
 
         programs: Sequence[str | None] = self.program or [None]
         retrievers: Sequence[str | None] = self.retriever or [None]
@@ -269,66 +164,16 @@ class EvalIndex(TakesStates, Reads, Calls, Limits):
 
         if not thresholds:
             return self.metric or None
-        named = self.metric or default_metrics(systems, examples, self.k)
-        return list(dict.fromkeys([*named, *thresholds]))
-
-
-def _show_result(
-    result: "Evaluation",
-    files: "Sequence[Path]",
-    checks: "Sequence[QualityCheck]",
-    folder: Path,
-    joint: "tuple[Calibrated, str] | None",
-) -> None:
-    from kraq_dspy.eval.joint import joint_grid
-    from kraq_dspy.eval.questions import learned_note
-    from kraq_dspy.eval.terminal import print_grid, print_run
-
-    print_run(result.summary, output)
-    if joint:
-        print_grid(joint_grid(*joint), output)
-    if result.left_out:
-        say(learned_note(result.left_out))
-    for note in result.notes:
-        say(note)
-    say(f"Report: {', '.join(map(str, files))}")
-    say(f"To compare with another run: {command('report', folder, 'OTHER')}")
-    for check in checks:
-        verdict = ("passed  ", "green") if check.passed else ("FAILED  ", "red")
-        say(verdict, check.text)
-
-
-def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
-    from kraq_dspy.eval.about import about_retriever
-    from kraq_dspy.eval.asked import AskedSystem
-
-    def make(index: "Workspace") -> "Retriever":
-        return index.retriever(name)
-
-    return AskedSystem(name, make(space), False, about_retriever(name, space.embedder.name, [k]), make=make)
+        return self.with_judged(self.metric or default_metrics(systems, examples, self.k), thresholds)
 
 
 def _program(space: "Workspace", name: str | None, retriever: str | None, states: Sequence[Path]) -> "AskedSystem":
-    from kraq_dspy.eval.about import about_choice
-    from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.system import chosen_program
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
-    program = space.make_program(choice)
-    about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
-
-    def make(index: "Workspace") -> "dspy.Module":
-        return index.make_program(choice)
-
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
-    return AskedSystem(
-        label,
-        program,
-        True,
-        {**about, **({"state": ", ".join(each.name for each in states)} if states else {})},
-        choice,
-        make,
-    )
+    return chosen_program(space, choice, label, states)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kraq_dspy.asset.consent import Destination, Named
     from kraq_dspy.asset.scope import Scope
     from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.eval.questions import QuestionColumns
     from kraq_dspy.models.lms.meter import Limits as MeterLimits
     from kraq_dspy.settings import Settings
     from kraq_dspy.state import StepStates
@@ -39,6 +40,7 @@ IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder,
 Flag = partial(typer.Option, metavar="")
 ModelOption = partial(typer.Option, rich_help_panel="Models and settings")
 ColumnOption = partial(typer.Option, rich_help_panel="Columns of csv, jsonl and parquet")
+QuestionOption = partial(typer.Option, rich_help_panel="Columns of the questions")
 ScopeOption = partial(typer.Option, rich_help_panel="Who asks, if documents have labels")
 LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
 
@@ -364,6 +366,31 @@ class Columns(Models):
             if columns[name]
         }
         return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionFile(Models):
+    """Which columns of a file of questions are what: the options win over [columns] of kraq.toml."""
+
+    question_column: Annotated[str, QuestionOption(help="Column with the question. Default: question, query, ...")] = ""
+    answer_column: Annotated[str, QuestionOption(help="Column with the answers. Default: answers, answer, ...")] = ""
+    documents_column: Annotated[
+        str, QuestionOption(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
+    ] = ""
+
+    def columns(self) -> "QuestionColumns":
+        """Raises ConfigError for a settings file that cannot be read."""
+        from kraq_dspy.eval.questions import QuestionColumns
+        from kraq_dspy.settings import ColumnSettings, read_settings
+
+        here = Path("kraq.toml")
+        file = self.config or (here if here.is_file() else None)
+        in_file = ColumnSettings() if file is None else read_settings(file).columns
+        return QuestionColumns(
+            self.question_column or in_file.question,
+            self.answer_column or in_file.answers,
+            self.documents_column or in_file.documents,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, Seed, TakesStates, require_writable
+from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, QuestionFile, Seed, TakesStates, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -24,7 +24,7 @@ FIRST_NUMBER = re.compile(r"\d[\d,]*\b(?![.:])")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Select(TakesStates, Builds, Limits, Columns):
+class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
 
     kraq tries candidates without a graph first, on few questions, and asks the better half more.
@@ -68,11 +68,6 @@ class Select(TakesStates, Builds, Limits, Columns):
             "--metric", "-m", help="Metric: recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
         ),
     ] = None
-    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
-    answer_column: Annotated[str, typer.Option(help="Column with the answers. Default: answers, answer, ...")] = ""
-    documents_column: Annotated[
-        str, typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ...")
-    ] = ""
     asked: Annotated[
         Path | None,
         typer.Option(
@@ -84,7 +79,6 @@ class Select(TakesStates, Builds, Limits, Columns):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.questions import QuestionColumns
         from kraq_dspy.eval.selection.selecting import select
 
         self.require_asked("select", "answering", "building")
@@ -102,7 +96,7 @@ class Select(TakesStates, Builds, Limits, Columns):
                 settings=settings,
                 limits=self.limits(settings),
                 program_states=self.program_state or (),
-                columns=QuestionColumns(self.question_column, self.answer_column, self.documents_column),
+                columns=self.columns(),
                 encoding=self.encoding or "",
                 out=folder,
                 progress=bars,

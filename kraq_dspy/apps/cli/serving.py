@@ -15,7 +15,7 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, QuestionFile, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs
@@ -62,7 +62,7 @@ class Serve(TakesStates, Reads, Limits, Refuses):
     ] = None
 
     def run(self) -> None:
-        _require_serve()
+        _require_serve("kraq serve")
         self.require_asked("serve", "answering", "conversation")
         from kraq_dspy.apps.serve.callers import Callers
         from kraq_dspy.apps.serve.served import names_of
@@ -79,7 +79,7 @@ class Serve(TakesStates, Reads, Limits, Refuses):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explore(TakesStates, Reads, Limits, Refuses):
+class Explore(TakesStates, Reads, Limits, Refuses, QuestionFile):
     """Open the index in the browser: its questions, the largest groups first, what is behind them, and answers."""
 
     index_dir: IndexDir
@@ -101,12 +101,12 @@ class Explore(TakesStates, Reads, Limits, Refuses):
             if not self.no_browser:  # in a thread: a browser that is started may not come back before it is closed
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-        _require_serve()
+        _require_serve("kraq explore")
         self.require_asked("explore", "answering", "conversation")
         from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 
         settings = ServeSettings(port=self.port, answer_anyway=self.answer_anyway)
-        desk = TestsetDesk.of(self.questions, self.testset)
+        desk = TestsetDesk.of(self.questions, self.testset, self.columns())
         scope = self.scope()
         if desk is not None and scope is not None and not scope.is_everything:
             raise ConfigError(
@@ -115,10 +115,10 @@ class Explore(TakesStates, Reads, Limits, Refuses):
         _run(self, [self.index_dir], settings, edit=self.edit, desk=desk, or_any_port=True, started=show)
 
 
-def _require_serve() -> None:
+def _require_serve(command: str) -> None:
     """Before numpy is imported: questions that are answered at the same time have threads of their own, and OpenBLAS's
     threads, which wait for each other busily, would take their cores in searches of large indexes."""
-    with needs("starlette", "serve", "kraq serve"):
+    with needs("starlette", "serve", command):
         import prometheus_client  # noqa: F401
         import sse_starlette  # noqa: F401
         import uvicorn  # noqa: F401

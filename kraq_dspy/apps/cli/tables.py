@@ -9,9 +9,10 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from kraq_dspy.apps.cli.evaluate import Baseline, RetryFailed, RunOut, make_report, named_scorer
+from kraq_dspy.apps.cli.evaluate import Baseline, make_report, named_scorer
 from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.scoring import RetryFailed, RunOut
 from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
 
@@ -75,6 +76,12 @@ class RunTable(Builds):
         ),
     ] = None
     retry_failed: RetryFailed = False
+    strict_generator: Annotated[
+        bool,
+        Flag(
+            "--strict-generator", help="Exit code 1 if templates ask for more than half of the generator's questions."
+        ),
+    ] = False
     json: Json = False
 
     def run(self) -> None:
@@ -116,6 +123,7 @@ class RunTable(Builds):
             seed=self.seed,
             ablations=self.ablations,
             retry_failed=self.retry_failed,
+            strict_generator=self.strict_generator,
             bertscore=lambda: named_scorer(self.bertscore),
         )
         require_writable(options.out, self.indexes)

@@ -14,6 +14,7 @@ from kraq_dspy.apps.cli.options import (
     IndexDir,
     Json,
     Limits,
+    QuestionFile,
     Reads,
     Seed,
     TakesStates,
@@ -137,9 +138,9 @@ class UpdateTestset(TakesStates, Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.exam.review import STALE
         from kraq_dspy.exam.testset import Testset
         from kraq_dspy.exam.upkeep import update_testset
+        from kraq_dspy.records import STALE
 
         out = self.out or self.testset
         require_writable_file(out)
@@ -162,7 +163,7 @@ class UpdateTestset(TakesStates, Reads, Calls, Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoverTestset(TakesStates, Reads, Calls, Limits):
+class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
     """List the communities of the index that your own questions never touch, without calling a
     model.
 
@@ -171,7 +172,6 @@ class CoverTestset(TakesStates, Reads, Calls, Limits):
 
     index_dir: IndexDir
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Your own questions: csv, jsonl or parquet.")]
-    question_column: Annotated[str, typer.Option(help="Column with the question. Default: question, query, ...")] = ""
     about: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of a passage that is near a question.")] = (
         ABOUT
     )
@@ -185,12 +185,12 @@ class CoverTestset(TakesStates, Reads, Calls, Limits):
 
     def run(self) -> None:
         from kraq_dspy.eval.coverage import coverage_of
-        from kraq_dspy.eval.questions import QuestionColumns, read_questions
+        from kraq_dspy.eval.questions import read_questions
         from kraq_dspy.exam.making import TestsetPlan, make_testset
 
         if self.out is not None:
             require_writable_file(self.out)
-        examples = read_questions(self.questions, QuestionColumns(self.question_column))
+        examples = read_questions(self.questions, self.columns())
         made = None
         self.require_asked("testset coverage", "examining")
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
@@ -216,7 +216,16 @@ class CoverTestset(TakesStates, Reads, Calls, Limits):
             show_testset(made, self.out, asked_for=self.n)
         elif only:
             about = [] if self.about == ABOUT else ["--about", f"{self.about:g}"]
-            more = command("testset", "coverage", self.index_dir, self.questions, *about, "--out", "more.jsonl")
+            more = command(
+                "testset",
+                "coverage",
+                self.index_dir,
+                self.questions,
+                *self.columns().options(),
+                *about,
+                "--out",
+                "more.jsonl",
+            )
             say(f"Questions about them: {more}")
 
 

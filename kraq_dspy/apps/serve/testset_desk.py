@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.questions import read_questions
+from kraq_dspy.eval.questions import FOUND, QuestionColumns, read_questions
 from kraq_dspy.exam.review import ReviewedTestset
 from kraq_dspy.records import TestsetRow
 
@@ -21,9 +21,9 @@ class TestsetDesk:
     offered: dict[str, TestsetRow] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, questions: Path | None, testset: Path | None) -> "TestsetDesk | None":
+    def of(cls, questions: Path | None, testset: Path | None, columns: QuestionColumns = FOUND) -> "TestsetDesk | None":
         """The desk with what these files hold; None without any. Raises EvaluationError for one that cannot be read."""
         if questions is None and testset is None:
             return None
-        examples = read_questions(questions) if questions is not None else []
+        examples = read_questions(questions, columns) if questions is not None else []
         return cls(examples, ReviewedTestset(testset) if testset is not None else None)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kraq_dspy.asset.corpus.boilerplate import Linked, RepeatedLines, cleaned
 from kraq_dspy.asset.corpus.files import CorpusFile, find_files, unreadable
-from kraq_dspy.asset.corpus.formats import READERS, find_reader
 from kraq_dspy.asset.corpus.formats.labels_elsewhere import declared_elsewhere, declared_in_sheet
+from kraq_dspy.asset.corpus.formats.readers import READERS, find_reader
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.asset.scope import labelled

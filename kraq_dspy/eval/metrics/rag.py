@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kraq_dspy._internal.rag_prediction import REFUSAL, REFUSED
 from kraq_dspy.language.declining import declines
-from kraq_dspy.workspace.refusing import REFUSAL, REFUSED
 
 UNANSWERABLE = ("unanswerable", "null", "null_query", "impossible")
 """What a field `type` calls a question that the corpus does not answer; `answerable` false says so too."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from kraq_dspy.eval.calibration import Calibrated
 from kraq_dspy.eval.joint import joint_grid
+from kraq_dspy.eval.questions import FOUND, QuestionColumns
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.selection.candidates import Candidate, chunks_of
 from kraq_dspy.eval.selection.race import Cost
@@ -53,7 +54,7 @@ class Selection:
     `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
     chosen candidate means. `summary` has every row, with the differences to the chosen one. `are_made`: the questions
     are those of `kraq testset make`, not people's. `joint` is what these say together with a few of people's
-    (`asked`); None without them.
+    (`asked`); None without them. `columns` are those of the questions, which the gate names too.
     """
 
     tried: tuple[Tried, ...]
@@ -68,6 +69,7 @@ class Selection:
     summary: RunSummary
     are_made: bool = False
     joint: Calibrated | None = None
+    columns: QuestionColumns = FOUND
 
     @property
     def chosen(self) -> Tried:
@@ -126,7 +128,7 @@ class Selection:
         k = self.chosen.candidate.k
         metric = self.metric if self.metric == "answer_found" else f"{self.metric}@{k}"
         words = ["kraq", "eval", "docs.kraq", self.questions, "--retrieval-only", "--k", str(k)]
-        return shlex.join([*words, "--fail-under", f"{metric}={self.least:g}"])
+        return shlex.join([*words, *self.columns.options(), "--fail-under", f"{metric}={self.least:g}"])
 
     def to_toml(self) -> str:
         """A kraq.toml with the chosen chunks and retriever, and above it what was measured and the gate."""

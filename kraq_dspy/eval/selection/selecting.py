@@ -15,6 +15,7 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.joint import require_enough
+from kraq_dspy.eval.labeling import PERSON
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
 from kraq_dspy.eval.scoring import OF_RETRIEVAL
@@ -171,8 +172,11 @@ def select(
         questions=_shown(questions, "test.jsonl"),
         folder=None if out is None else Path(out),
         summary=summary,
-        are_made=all(example.metadata.keys() >= MADE for example in examples),
+        are_made=all(
+            example.metadata.keys() >= MADE and example.metadata.get("model") != PERSON for example in examples
+        ),
         joint=joint,
+        columns=columns,
     )
 
 

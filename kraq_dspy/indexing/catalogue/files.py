@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from kraq_dspy._internal.spreadsheets import cell_of, text_of
-from kraq_dspy.asset.corpus.formats import find_reader
+from kraq_dspy.asset.corpus.formats.readers import find_reader
 from kraq_dspy.asset.corpus.formats.rows import ReadSettings, Row
 from kraq_dspy.asset.store.catalogue import STATUSES, AddReport, Catalogue, NewEntry, question_key
 from kraq_dspy.asset.store.index import Index

@@ -38,6 +38,7 @@ from kraq_dspy.indexing.index.finishing import (
 )
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
+from kraq_dspy.indexing.index.in_place import asked_in_place
 from kraq_dspy.indexing.index.report import (
     BuildOptions,
     BuildReport,
@@ -474,11 +475,17 @@ class Builder(BuildParts):
             usage={stage: usage for stage, usage in spent.items() if usage.calls},
             seconds=time.monotonic() - self._started,
             models=self.models.names(),
-            problems=(*self.problems, *self._of_labels()),
+            problems=(*self.problems, *self._of_labels(), *self._of_templates()),
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
             asked_by=dict(Counter(question.model for question in questions)),
         )
+
+    def _of_templates(self) -> Iterator[str]:
+        """What somebody should know who thinks that the generator asked."""
+        instructions = "\n".join(step.signature.instructions for step in self.kraq.ask.predictors())
+        if in_place := asked_in_place(self.index, instructions):
+            yield str(in_place)
 
     def _of_labels(self) -> Iterator[str]:
         """What somebody should know who means to keep documents from others."""

@@ -32,7 +32,16 @@ def add_documents(
     >>> add_documents("ada.kraq", ["Ada Lovelace wrote the first program."]).documents.added
     1
 
-    Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises.
+    Args:
+        path: the folder of the index.
+        documents: a file or folder, or a list of `Document`s or of texts.
+        **options: those of `build_index`; without `settings`, the index's own.
+
+    Returns:
+        What was made, what it took, and what failed.
+
+    Raises:
+        IndexStateError: if there is no index at `path`, or another process changes it. Otherwise as `build_index`.
     """
     return run_coroutine(_change(Path(path), documents, (), options))
 
@@ -43,8 +52,17 @@ def remove_documents(path: str | Path, document_ids: Collection[str], **options:
     >>> remove_documents("ada.kraq", ["london"]).documents.removed
     1
 
-    Raises UnknownRecordError for an id that the index does not have, CorpusError when none would be left; then nothing
-    is changed. Otherwise as `add_documents`.
+    Args:
+        path: the folder of the index.
+        document_ids: ids of documents, as `hits` name them (`chunk.document_id`).
+        **options: those of `add_documents`.
+
+    Returns:
+        What was made, what it took, and what failed.
+
+    Raises:
+        UnknownRecordError: for an id that the index does not have; nothing is changed.
+        CorpusError: if no document would be left; nothing is changed. Otherwise as `add_documents`.
     """
     return run_coroutine(_change(Path(path), (), document_ids, options))
 
@@ -56,13 +74,23 @@ def update_index(
     recluster: bool = False,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
-    """Bring the index up to date with a corpus: what it has anew comes in, what it no longer has goes.
+    """Bring the index up to date with a corpus: new documents come in, and those that are gone from it go.
 
     >>> update_index("ada.kraq", ["Ada Lovelace met Charles Babbage in London."]).documents.added
     1
 
-    With `recluster`, communities are found anew, as in a new build: they fit the graph a little less after each change
-    that they were followed through. Otherwise as `add_documents`.
+    Args:
+        path: the folder of the index.
+        corpus: a file or folder, or a list of `Document`s or of texts: all that the index shall have.
+        recluster: finds the communities again, as in a new build. They fit the graph a little less after each change
+            that they were followed through.
+        **options: those of `add_documents`.
+
+    Returns:
+        What was made, what it took, and what failed.
+
+    Raises:
+        IndexStateError: if there is no index at `path`, or it was imported from GraphRAG. Otherwise as `add_documents`.
     """
     _refuse_import(Path(path))
     options = _with_settings(path, options)
@@ -80,9 +108,19 @@ def resume_index(path: str | Path, *, recluster: bool = False, **options: Unpack
     >>> resume_index("ada.kraq").failures
     ()
 
-    The corpus is read again where it still lies where it was; else the stored documents serve. With `recluster`,
-    communities are found anew, as in a new build; otherwise those that are there are followed. Raises what
-    `build_index` raises.
+    The corpus is read again if it still lies where it was; otherwise the stored documents serve.
+
+    Args:
+        path: the folder of the index.
+        recluster: finds the communities again, as in a new build; otherwise those that are there are followed.
+        **options: those of `add_documents`.
+
+    Returns:
+        What was made, what it took, and what failed.
+
+    Raises:
+        IndexStateError: if there is no index at `path`, or it was imported from a folder that is gone. Otherwise as
+            `build_index`.
     """
     with Index.open(Path(path), unfinished=True) as index:
         origin = index.manifest.origin

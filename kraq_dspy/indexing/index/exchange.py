@@ -24,16 +24,25 @@ FORMATS = ("parquet", "graphml", "jsonl")
 
 
 def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "parquet") -> list[Path]:
-    """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
+    """Write an index as files that other tools read.
 
     >>> [path.name for path in export_index("ada.kraq", "tables")][:3]
     ['documents.parquet', 'text_units.parquet', 'entities.parquet']
 
-    "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
-    kind of this library, one file each, and the catalogue if there is one. `index_dir` may be an opened index, such as
-    `space.scoped(scope).index`: what it exports has no labels, since they would name groups that `scope` is not in.
-    Raises ConfigError for another format, IndexStateError for no index, ScopeError for the
-    folder of an index whose documents say who may read them.
+    Args:
+        index_dir: the folder of the index, or an opened index, such as `space.scoped(scope).index`. What that exports
+            has no labels, since they would name groups that `scope` is not in.
+        out: a folder; for "graphml", a file.
+        format: "parquet" has the tables of GraphRAG 3 in its column names, and the questions. "jsonl" has every record
+            kind of this library, one file each, and the catalogue if there is one. "graphml" has the graph.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        ConfigError: for another format.
+        IndexStateError: if there is no index.
+        ScopeError: for the folder of an index whose documents say who may read them.
     """
     if format not in FORMATS:
         raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
@@ -92,8 +101,19 @@ def import_graphrag(
     >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
 
     Its reports become summaries, and those questions (KRAQ thesis, 3.2.4); nothing is extracted or summarised again.
-    `replace` and `options` are those of `build_index`; who may read a document says `labels`, or the column
-    `settings.corpus.acl_column` of the table of documents. Raises ExchangeError for tables or columns that are missing.
+
+    Args:
+        folder: GraphRAG's output, with its tables in parquet.
+        out: the folder of the new index.
+        replace: as in `build_index`.
+        **options: those of `build_index`. Who may read a document says `labels`, or the column
+            `settings.corpus.acl_column` of the table of documents.
+
+    Returns:
+        What was made, what it took, and what failed.
+
+    Raises:
+        ExchangeError: if a table or a column is missing. Otherwise as `build_index`.
     """
     return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
 

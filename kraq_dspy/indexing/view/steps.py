@@ -1,7 +1,6 @@
 """Maps the programs of a view over its items: what the whole index keeps of the very same inputs serves again."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
 
 import dspy
 
@@ -9,8 +8,8 @@ from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
 from kraq_dspy.settings import EMBEDDED
-from kraq_dspy.steps.direct import Done, Item, Items
-from kraq_dspy.steps.kept import StageResults, StoredSteps
+from kraq_dspy.steps.direct import Done, Items
+from kraq_dspy.steps.kept import FoundResults, StoredSteps
 
 
 class ViewSteps(StoredSteps):
@@ -41,16 +40,3 @@ class ViewSteps(StoredSteps):
     def model(self, role: str, program: dspy.Module) -> str:
         """The name of the model that served the role when the whole index was made."""
         return self.made_with.get(role, EMBEDDED)
-
-
-class FoundResults(StageResults):
-    """Results that are looked up and never changed."""
-
-    async def keep(self, item: Item, outcome: Done) -> None:
-        return
-
-    def save(self, *values: Any, **named: Any) -> None:
-        raise TypeError("The results of an index are not changed by a view of it.")
-
-    def fail(self, item_id: str, reason: str) -> None:
-        return

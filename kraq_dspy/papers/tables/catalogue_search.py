@@ -127,17 +127,18 @@ def _ask_program(run: Run, system: System, settings: Settings, writer: RowWriter
 
 
 def joined(system: System, rows: Sequence[ResultRow]) -> Iterator[ResultRow]:
-    """A row for each question of `first`: its own if that is right, else that of `then`, with the
-    time and the calls of both. A question whose first answer failed, or that `then` was not asked,
-    is left to the first."""
+    """A row for each question of `first`: its own if that is right, else that of `then`, with the time and the calls of
+    both. A question that `then` was not asked is left to the first. Where `first` failed, or `then` where the first
+    was wrong, the row fails: what both answer is not known."""
     first, then = system.options["first"], system.options["then"]
     second = {question_of(row.question_id): row for row in reversed(rows) if row.system == then}
     for row in rows:
-        if row.system != first or row.failure is not None or RIGHT not in row.metrics:
+        if row.system != first:
             continue
 
         other = second.get(question_of(row.question_id))
-        if row.metrics[RIGHT] == 1 or other is None or other.failure is not None:
+        is_right = row.metrics.get(RIGHT) == 1
+        if is_right or row.failure is not None or RIGHT not in row.metrics or other is None:
             yield replace(row, system=system.name, timings=_seconds(row, None))
             continue
 

@@ -12,7 +12,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.concurrency import as_done, run_coroutine
-from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import EvaluationError
@@ -33,6 +33,7 @@ from kraq_dspy.records import ExtractedEntity, ExtractedRelationship, Extraction
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.state import read_state
+from kraq_dspy.steps.journal import JournalFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +144,19 @@ def kept_replies(
     at_once: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return what `ask` makes of a model's reply to each question, JSON values by the question's
-    id.
+    """Return what `ask` makes of the model's reply to each question, JSON values by the question's id.
 
-    A line of `file` keeps each as it comes, so that another run asks for none again.
+    A line of `file` keeps each as it comes, so that another run asks for none again. What another model replied is
+    asked again.
     """
-    drop_torn_line(file)
-    rows = json_objects(file, EvaluationError, f"the {stage}") if file.exists() else ()
-    known = {row["id"]: row["reply"] for _, row in rows}
-    todo = [example for example in examples if example.id not in known]
+    model = str(lm.model)
+    journal: JournalFile[tuple[str, str], Any] = JournalFile(
+        file,
+        lambda line: ((line["id"], line.get("model", model)), line["reply"]),  # 1.0.0rc1 wrote no model
+        f"the {stage}",
+        EvaluationError,
+    )
+    todo = [example for example in examples if (example.id, model) not in journal]
     progress.start(stage, len(examples))
     progress.advance(stage, len(examples) - len(todo))
 
@@ -160,11 +165,10 @@ def kept_replies(
             return example.id, ask(example)
 
     for example_id, reply in as_done(one, todo, limit=at_once):
-        append_line(file, json.dumps({"id": example_id, "reply": reply}, ensure_ascii=False))
-        known[example_id] = reply
+        journal.keep({"id": example_id, "reply": reply, "model": model})
         progress.advance(stage)
     progress.finish(stage)
-    return known
+    return {example.id: journal[example.id, model] for example in examples}
 
 
 _BUILDERS = ("extractor", "summarizer", "generator")

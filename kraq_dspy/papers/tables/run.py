@@ -7,6 +7,7 @@ from typing import Any
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import new_manifest, to_fields
+from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.about import about_choice, about_retriever
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
@@ -14,12 +15,15 @@ from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, write_rows
 from kraq_dspy.eval.scoring import RowScorer
+from kraq_dspy.indexing.index.in_place import asked_in_place
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.tables import systems
 from kraq_dspy.papers.tables.data import ExampleSet, PreparedIndex, prepare_index
 from kraq_dspy.papers.tables.table import EvalTable, System
 from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.records import Chunk
 from kraq_dspy.settings import ROLES, Settings
+from kraq_dspy.signatures import GenerateQuestion
 from kraq_dspy.workspace.choosing import default_of
 
 
@@ -27,7 +31,8 @@ from kraq_dspy.workspace.choosing import default_of
 class RunOptions:
     """`data` is a folder of data sets or one itself; `out` gets a folder for each data set; indexes are shared by all
     tables that name the same `indexes`. `samples` are numbers of questions by data set, which `limit` bounds. `models`
-    makes those that answer and judge, by default from the settings."""
+    makes those that answer and judge, by default from the settings. With `strict_generator`, an index is refused in
+    which templates asked more than half of the generator's questions."""
 
     data: Path
     out: Path
@@ -38,6 +43,7 @@ class RunOptions:
     seed: int = 0
     ablations: bool = True
     retry_failed: bool = False
+    strict_generator: bool = False
     bertscore: Callable[[], BertScorer] = BertScorer
     models: Callable[[Settings, Embedder], LanguageModels] | None = None
 
@@ -76,7 +82,11 @@ class Run:
     def index(
         self, settings: Settings, *, random_questions: bool = False, program_states: Sequence[Path] = ()
     ) -> PreparedIndex:
-        return prepare_index(
+        """The data set's index, made with these settings; a warning about its generator is a note of the run.
+
+        Raises EvaluationError, with `strict_generator`, where templates asked more than half of the questions.
+        """
+        prepared = prepare_index(
             self.questions.dataset,
             self.options.indexes,
             settings,
@@ -86,17 +96,32 @@ class Run:
             setup=self.table.as_paper,
             progress=self.progress,
         )
+        instructions = GenerateQuestion.instructions
+        if self.table.as_paper:
+            instructions = self.table.as_paper.prompts.get(GenerateQuestion.__name__, instructions)
+        with Index.open(prepared.path) as opened:
+            in_place = asked_in_place(opened, instructions)
+        if in_place and self.options.strict_generator:
+            raise EvaluationError(
+                f"{self.questions.dataset.name}: {in_place} Name another model for the role generator, or run without "
+                "--strict-generator."
+            )
+        if in_place and str(in_place) not in self.notes:
+            self.notes = [*self.notes, str(in_place)]
+        return prepared
 
     def writer(
         self, folder: Path, index: PreparedIndex | None, extra: Mapping[str, Any], *, bertscore: str = ""
     ) -> RowWriter:
         """The run's rows, those of an earlier run of the same command included, or of one with a smaller limit."""
         default_retriever = ""
+        passages: dict[str, int] = {}
         manifest = new_manifest(self.settings, self.embedder.name, self.embedder.dimension)
         if index is not None:
             with Index.open(index.path) as opened:
                 manifest = opened.manifest
                 default_retriever = self.settings.ask.retriever or default_of(opened)
+                passages = {"passages": opened.count(Chunk)}
 
         dataset = self.questions.dataset
         models = self._models(manifest.models.get("extractor", ""), bertscore)
@@ -115,6 +140,7 @@ class Run:
                 "not_asked": self.questions.left_out,
                 "data": checksum_of(dataset.examples, dataset.documents),
                 "documents": len(dataset.documents),
+                **passages,
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
                 **({"states": states} if states else {}),

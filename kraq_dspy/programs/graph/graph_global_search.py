@@ -32,6 +32,16 @@ class GraphGlobalOptions:
 class GraphGlobalSearch(SavableModule):
     """Collect rated points from community reports, and answer from the most important ones.
 
+    Args:
+        retrieve: a retriever of community reports (`space.retriever("graph-global")`).
+        k: reports to read.
+        tokens: the budget of a batch of reports, and of the points behind the answer.
+        signature: replaces the answer's signature, or its instructions.
+
+    Raises:
+        ConfigError: for a signature that lacks an output of the step.
+        ValueError: for a count that is out of its range.
+
     Map: the model reads the `k` reports of `retrieve` nearest to the question, in batches of
     `tokens` tokens, and lists points with their importance. Reduce: it answers from the points
     above 0, most important first, up to `tokens` tokens.

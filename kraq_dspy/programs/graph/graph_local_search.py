@@ -121,6 +121,19 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
 class GraphLocalSearch(SavableModule):
     """Answer from what a `KnowledgeGraph` with these settings holds around the question.
 
+    Args:
+        nearest: finds entities by their texts (`space.entity_vectors`).
+        graph: the graph of the index (`space.graph`).
+        k: passages of an answer, at most.
+        n_entities: entities near the question, whose surroundings the answer sees.
+        level: the narrowest level of communities whose reports the answer sees; 0 is the broadest.
+        tokens: the budget of all that the answer sees.
+        signature: replaces the answer's signature, or its instructions.
+
+    Raises:
+        ConfigError: for a signature that lacks an output of the step.
+        ValueError: for a count that is out of its range.
+
     `context` gathers that without calling a model.
 
     The prediction has `answer`, `hits` (the passages shown), `reports` (also hits), `entities`,

@@ -61,6 +61,17 @@ class K2RAG(SavableModule):
     account. D: for each, `k` passages by hybrid retrieval, an answer, the answer in fewer words; all of them in fewer
     words. E: the answer from both.
 
+    Args:
+        knowledge: gathers what the graph of the summarised corpus holds around a text; None if there is no graph.
+        retrieve: a retriever over the summarised corpus.
+        shorten: writes texts in fewer words.
+        k: passages of a sub-question.
+        signature: replaces the answer's signature, or its instructions.
+
+    Raises:
+        ConfigError: for a signature that lacks an output of the step.
+        ValueError: for a count that is out of its range.
+
     `knowledge` is a `KnowledgeGraph`; its graph and passages are those of the summarised corpus
     (`kraq precompute DIR --k2rag`). Without it (the corpus is too small for a graph), or if it says
     nothing, the question itself is the only sub-question. If a piece gets no sub-question, or a
@@ -218,6 +229,13 @@ K2RAG_SPEC = ProgramSpec(
 
 class NaiveGraphRAG(SavableModule):
     """K2RAG's baseline over a graph: the graph's account of the question, and the answer from nothing else.
+
+    Args:
+        knowledge: gathers what the graph holds around the question.
+        signature: replaces the answer's signature, or its instructions.
+
+    Raises:
+        ConfigError: for a signature that lacks an output of the step.
 
     The prediction has `answer`, `hits` (the passages of the graph's entities), `account` and `timings`: seconds for
     "retrieve", "tell", "answer" and "wall".

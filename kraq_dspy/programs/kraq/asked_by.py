@@ -31,7 +31,7 @@ from kraq_dspy.language.headings import (
     subject_of,
 )
 from kraq_dspy.language.other_languages import may_announce, question_of_heading
-from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
+from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_headline, asks_of_something, definition, question_about
 from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
@@ -124,7 +124,8 @@ class Wording:
     model: str
 
 
-_WITHOUT_MODEL = frozenset((EMBEDDED, PARSE, TOPIC))
+WITHOUT_MODEL = frozenset((EMBEDDED, PARSE, TOPIC))
+"""Who asks where no model does."""
 
 
 class AskedBy:
@@ -224,7 +225,7 @@ class AskedBy:
 
         defined = by_rule(turns_statements=False)
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
-        if asks_of_something(defined) and not is_broad:
+        if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
         if of_statement := self._asked_of_statements(community):
             return Wording(of_statement, PARSE)
@@ -259,13 +260,13 @@ class AskedBy:
         if not self._is_mixed:
             return list(questions)
         placed_questions = [
-            question if question.model in _WITHOUT_MODEL else _worded(question, placed(question.text, self._subject))
+            question if question.model in WITHOUT_MODEL else _worded(question, placed(question.text, self._subject))
             for question in questions
         ]
         doubtful = [
             question
             for question in placed_questions
-            if question.model not in _WITHOUT_MODEL and self._has_question(_of(question))
+            if question.model not in WITHOUT_MODEL and self._has_question(_of(question))
         ]
         if not doubtful:
             return placed_questions

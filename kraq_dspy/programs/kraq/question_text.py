@@ -111,13 +111,27 @@ def with_mark(question: str) -> str:
 def stands_alone(question: str, instructions: str) -> bool:
     """Whether it has a question mark, where its script has one, and neither speaks of "the summary" nor repeats its
     instructions. A question about "the film" or "their" names must have a name or a number that says which."""
-    is_latin = _LATIN.search(question) is not None
-    if len(question) > LONGEST or not plain_words(question).strip() or (is_latin and not question.endswith(MARKS)):
-        return False
-    if repeats(instructions, question) or _ABOUT_TEXT.search(question):
-        return False
+    return not fault_of(question, instructions)
+
+
+def fault_of(question: str, instructions: str) -> str:
+    """Why the question does not stand alone, as what is said of it; "" where it does.
+
+    >>> fault_of("Where does it say so in this text?", ""), fault_of("Who led Kenya?", "")
+    ('speaks of the text that it was asked about', '')
+    """
+    if not plain_words(question).strip():
+        return "is empty"
+    if len(question) > LONGEST:
+        return f"has more than {LONGEST} characters"
+    if _LATIN.search(question) is not None and not question.endswith(MARKS):
+        return "is no question"
+    if repeats(instructions, question):
+        return "repeats its instructions"
+    if _ABOUT_TEXT.search(question):
+        return "speaks of the text that it was asked about"
     points = _ONE_OF_ITS_KIND.search(question) or _POINTS_BACK.match(question)
-    return not points or _NAMED.search(question) is not None
+    return "does not say which thing it asks about" if points and not _NAMED.search(question) else ""
 
 
 def shares_a_word(question: str, text: str) -> bool:

@@ -86,6 +86,20 @@ class QASearchOptions:
 class QASearch(SavableModule):
     """Looks the question up in a catalogue, and asks `program` if it is not there.
 
+    Args:
+        program: answers if the catalogue has no answer.
+        answers: the catalogue of prepared answers (`space.answers`).
+        block: entries that the model sees at once.
+        scan: which entries it sees: "narrow", "nearest", "full" or "exhaustive".
+        check: what looks at a match again: "model", "rules" or "none".
+        collect: note questions that the program cannot answer in the catalogue.
+        similarity: the least cosine of an entry, in [0, 1].
+
+    Raises:
+        ConfigError: for an unknown `scan` or `check`, a similarity without embeddings, and a program that searches
+            this catalogue already.
+        ValueError: for a `block` below 1.
+
     If the catalogue has the question word for word, the look-up costs no call. Otherwise the model
     sees (number, question) lines and says which one means the same, or -1. `scan` chooses the
     lines: the `block` nearest by embedding ("narrow"), or the whole catalogue, `block` at a time,
@@ -101,9 +115,6 @@ class QASearch(SavableModule):
     The prediction is the program's; if an entry matches, it has that `answer` and no `hits`. It
     also has `source` ("catalogue" or "program"), `entry` (None without a match) and `search` (a
     `CatalogueSearch`).
-
-    Raises ConfigError for an unknown `scan` or `check`, for a similarity without embeddings, and
-    for a program that already searches this catalogue. Raises ValueError for a block below 1.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -122,7 +133,7 @@ class QASearch(SavableModule):
         similarity: float = 0.0,
     ) -> None:
         super().__init__()
-        require_options(QASearchOptions, block=block)
+        require_options(QASearchOptions, block=block, similarity=similarity)
         for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")

@@ -6,6 +6,7 @@ from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
+from kraq_dspy._internal.options import require_options
 from kraq_dspy.ports import (
     InstructedEmbedder,
     PrecomputedVectors,
@@ -30,6 +31,17 @@ from kraq_dspy.spec import ProgramSpec, Space
 
 class EfficientSpeculativeRAG(SpeculativeRAG):
     """Speculative RAG over vectors that were prepared: E(d|q) of the stored questions (Algorithm 2).
+
+    Args:
+        retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
+        find_questions: the stored questions: a list of texts, or what finds the nearest of an index.
+        precomputed: the stored vectors of passages, as seen from the stored questions.
+        embedder: embeds the passages that have no stored vector.
+        min_similarity: a cosine. Below it kraq sees the passages from the user's question.
+        **settings: those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`, `in_flight`, `signature`.
+
+    Raises:
+        ValueError: for a count that is out of its range.
 
     It sees passages from q*, the stored question nearest to the user's. It embeds passages without
     a stored vector for q* online, also as seen from q*, so that all vectors of a clustering have
@@ -64,11 +76,12 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         precomputed: PrecomputedVectors | SentenceVectors,
         embedder: InstructedEmbedder,
         *,
-        min_similarity: float = -1.0,
+        min_similarity: float = EfficientOptions.min_similarity,
         **settings: Any,
     ) -> None:
         """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`."""
         super().__init__(retrieve, embedder, **settings)
+        require_options(EfficientOptions, min_similarity=min_similarity)
         self.find_questions = as_question_finder(find_questions)
         self.precomputed = precomputed
         self.min_similarity = min_similarity

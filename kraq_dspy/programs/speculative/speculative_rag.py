@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.clock import announce
+from kraq_dspy._internal.options import Positive, require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.errors import ConfigError, ModelError, counted
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Space, Vectors
@@ -29,9 +29,9 @@ from kraq_dspy.state import SavableModule
 class SpeculativePreset:
     """`n` passages retrieved, in `k` clusters, for `m` drafts: `SpeculativeRAG(..., **dataclasses.asdict(preset))`."""
 
-    n: int
-    k: int
-    m: int
+    n: Positive
+    k: Positive
+    m: Positive
 
 
 SPECULATIVE_PRESETS = {
@@ -41,6 +41,7 @@ SPECULATIVE_PRESETS = {
     "pubhealth": SpeculativePreset(n=10, k=2, m=5),
 }
 """As in the thesis, 5.2.6."""
+_USUAL = SPECULATIVE_PRESETS["triviaqa"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class SpeculativeOptions:
     @property
     def sizes(self) -> SpeculativePreset:
         own = {name: size for name in ("n", "k", "m") if (size := getattr(self, name)) is not None}
-        return replace(SPECULATIVE_PRESETS[self.preset or "triviaqa"], **own)
+        return replace(SPECULATIVE_PRESETS[self.preset] if self.preset else _USUAL, **own)
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,21 @@ class _Evidence(NamedTuple):
 class SpeculativeRAG(SavableModule):
     """Draft several answers from different passages, and return the one that a verifier finds best.
 
+    Args:
+        retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
+        embedder: embeds passages as seen from a question (`InstructedEmbedder`).
+        n: passages to retrieve.
+        k: clusters, and passages of a draft.
+        m: drafts.
+        scorer: verifies drafts; by default `KraqScore`.
+        seed: of the clusters and of the choice of subsets.
+        in_flight: the most drafts and verdicts at once; None for all.
+        signature: replaces the draft's signature, or its instructions.
+
+    Raises:
+        ConfigError: for a signature that lacks an output of the step.
+        ValueError: for a count that is out of its range.
+
     It retrieves `n` passages, embeds them as seen from the question, and clusters them into `k`. It
     drafts an answer from each of `m` subsets with one passage of every cluster, verifies the drafts
     and takes the best (KRAQ paper, 3.2 and appendix C).
@@ -160,16 +176,17 @@ class SpeculativeRAG(SavableModule):
         retrieve: RetrieverLike,
         embedder: InstructedEmbedder,
         *,
-        n: int = 10,
-        k: int = 2,
-        m: int = 5,
+        n: int = _USUAL.n,
+        k: int = _USUAL.k,
+        m: int = _USUAL.m,
         scorer: Scorer | None = None,
         seed: int = 0,
         in_flight: int | None = None,
         signature: SignatureLike = None,
     ) -> None:
         super().__init__()
-        require_counts(n=n, k=k, m=m)
+        require_options(SpeculativePreset, n=n, k=k, m=m)
+        require_options(SpeculativeOptions, seed=seed, in_flight=in_flight)
         self.retrieve = as_retriever(retrieve)
         self.embedder = embedder
         self.n, self.k, self.m = n, k, m

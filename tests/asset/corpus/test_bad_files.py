@@ -13,8 +13,8 @@ import pytest
 from pypdf.generic import DecodedStreamObject, NameObject
 
 from kraq_dspy.asset.corpus import load
-from kraq_dspy.asset.corpus.formats import READERS
 from kraq_dspy.asset.corpus.formats.pdf import read_pdf
+from kraq_dspy.asset.corpus.formats.readers import READERS
 from kraq_dspy.asset.corpus.formats.rows import ReadSettings
 from kraq_dspy.errors import MissingExtraError
 from tests.asset.corpus.corpora import load_all, only_failure, row_id, write, write_pdf, write_rows

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraq_dspy.asset.corpus.formats import READERS
+from kraq_dspy.asset.corpus.formats.readers import READERS
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Document, Failure

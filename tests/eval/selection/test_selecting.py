@@ -287,15 +287,18 @@ def test_limits_are_those_of_the_run() -> None:
 def test_the_command_writes_settings_with_which_the_index_answers(tmp_path: Path, kraq: WarmShell) -> None:
     lines = ({"id": each.id, "text": each.text} for each in DOCUMENTS)
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    (tmp_path / "mine.csv").write_text("question,source\n" + "".join(f"Where is {p}?,{p}\n" for p in PARTS), "utf-8")
-    words = ("select", "docs.jsonl", "mine.csv", "-r", "bm25", "-r", "dense", "--chunks", "100", "-k", "1", "-o", "run")
+    (tmp_path / "mine.csv").write_text("ask,hall\n" + "".join(f"Where is {p}?,{p}\n" for p in PARTS), "utf-8")
+    own_names = ("--question-column", "ask", "--documents-column", "hall")
+    words = ("select", "docs.jsonl", "mine.csv", "-r", "bm25", "-r", "dense", "--chunks", "100", "-k", "1", "-o", "run",
+             *own_names)  # fmt: skip
 
     shown = kraq(*words, cwd=tmp_path)
     again = kraq(*words, "--json", cwd=tmp_path)
 
     assert shown.returncode == again.returncode == 0, shown.stderr + again.stderr
     assert "Chosen: bm25, 100 tokens, k 1" in shown.stdout
-    assert "Gate:  kraq eval docs.kraq mine.csv --retrieval-only --k 1" in shown.stdout
+    gate_words = f"Gate:  kraq eval docs.kraq mine.csv --retrieval-only --k 1 {' '.join(own_names)} --fail-under"
+    assert gate_words in shown.stdout
     report = json.loads(again.stdout)
     assert report["chosen"] == "bm25, 100 tokens, k 1"
     assert report["tried"][0]["cost"]["calls"] == 0
@@ -307,6 +310,13 @@ def test_the_command_writes_settings_with_which_the_index_answers(tmp_path: Path
     assert judged.returncode == 0, judged.stderr
     [system] = json.loads(judged.stdout)["runs"][0]["systems"]
     assert system["name"] == "bm25"
+    (tmp_path / "kraq.toml").write_text('[columns]\nquestion = "ask"\ndocuments = "hall"\n', "utf-8")
+    for reader in (
+        ("eval", "docs.kraq", "mine.csv", "--retrieval-only"),
+        ("testset", "coverage", "docs.kraq", "mine.csv"),
+    ):
+        assert kraq(*reader, "--json", cwd=tmp_path).returncode == 0
+    (tmp_path / "kraq.toml").unlink()
     (tmp_path / "bad.csv").write_text("question\nWhere?\n", "utf-8")
     refused = kraq("select", "docs.jsonl", "bad.csv", cwd=tmp_path)
     assert refused.returncode == 1

@@ -28,6 +28,18 @@ def test_where_the_first_is_wrong_the_second_counts_with_the_time_and_the_calls_
     ]  # fmt: skip
 
 
+def test_a_question_on_which_one_of_both_failed_is_no_row_of_fewer() -> None:
+    rows = [
+        replace(row("rag", "q1#0", 1, 2, 1), metrics={}, failure="TimeoutError"), row("rag", "q2#0", 0, 2, 1),
+        row("rag", "q3#0", 1, 2, 1), row("rag", "q4#0", 0, 2, 1),
+        replace(row("search", "q2#1", 1, 0.5, 3), metrics={}, failure="ModelError"),
+    ]  # fmt: skip
+    both = list(joined(System("both", "first of two", {"first": "rag", "then": "search"}), rows))
+    assert [(each.question_id, each.failure, each.metrics.get("right")) for each in both] == [
+        ("q1#0", "TimeoutError", None), ("q2#0", "ModelError", None), ("q3#0", None, 1), ("q4#0", None, 0),
+    ]  # fmt: skip
+
+
 def test_a_system_whose_questions_nobody_could_word_is_refused_before_it_costs(toy: Toy, scripted: Scripted) -> None:
     engine, models = scripted(lambda prompt: '[[ ## rephrasings ## ]]\n["' + "a wording that is too long " * 3 + '"]')
     table = toy.table("qa_matching")

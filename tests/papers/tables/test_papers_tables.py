@@ -1,74 +1,140 @@
-"""Runs every table of the papers at toy size: each ends in a report with the paper's rows, columns and figures."""
+"""Runs every table of the papers at its smallest size, one question over three passages, and reads titles and marks."""
 
 import dataclasses
 from pathlib import Path
 
 import pytest
 
+from kraq_dspy.apps.cli.tables import read, require_rows
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval import Dataset, Example
+from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.metrics.generation import require_packages
 from kraq_dspy.eval.report_page import write_report
-from kraq_dspy.eval.summary import summarise
+from kraq_dspy.eval.rows import read_run
+from kraq_dspy.eval.summary import TableSummary, summarise, summarise_run
 from kraq_dspy.papers.catalogue import PaperTable, papers_tables
-from kraq_dspy.papers.grids import paper_grids
-from kraq_dspy.papers.listing import figures_of
+from kraq_dspy.papers.grids import FAILED, paper_grids
+from kraq_dspy.papers.tables.table import EvalTable
 from kraq_dspy.programs import KRAQ
+from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings
+from tests.eval.saving import save
 from tests.papers.tables.conftest import Toy
 
 OTHER = RoleSettings(temperature=0.5)  # the embedded model once more, as another model of a role
 SETTINGS = Settings(roles={"default": RoleSettings(), "generator": OTHER, "drafter": OTHER})
-SLOW = ("qa_rag", "k2rag", "qa_search", "speculative", "drafter")
-DEFINITIONS = sorted({table.definition for table in papers_tables().values() if table.definition})
 NOT_HERE = {"gpu_mb"}  # of an accelerator
 try:
     require_packages("meteor")
 except EvaluationError:  # WordNet is not here
     NOT_HERE.add("meteor")
 
+LIGHTHOUSES = Dataset(
+    "hotpotqa-lighthouses",  # some rows are of hotpotqa alone
+    (
+        Document(
+            "kilda", "Kilda", "Kilda is a lighthouse on Hirta. Ada Moor built Kilda in 1894. The Board runs Kilda."
+        ),
+        Document("moor", "Ada Moor", "Ada Moor was an engineer from Leith. Ada Moor built Kilda and Sule."),
+        Document("sule", "Sule", "Sule is a lighthouse near Orkney. Sule burns oil. The Board runs Sule."),
+    ),
+    (
+        Example("q1", "Who built Kilda?", ("Ada Moor",), ("kilda",)),
+        Example("q2", "Where is Sule?", ("near Orkney",), ("sule",)),
+    ),
+)
+RUN = {
+    (table.definition, str(table.settings), str(table.options)): table.id
+    for table in reversed(list(papers_tables().values()))
+    if table.definition
+}
+"""A table for each of their definitions, and for each that sets more: those that share all three are one run."""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / LIGHTHOUSES.name
+    save(LIGHTHOUSES, folder)
+    return folder
+
+
+def table_of(figure: PaperTable, folder: Path, toy: Toy) -> EvalTable:
+    """The whole table that a paper's stands for, or, where that sets more, what it needs."""
+    table = toy.table(figure.definition)
+    if figure.settings or figure.options:
+        table = dataclasses.replace(read(figure.id).as_in_paper(), as_paper=None, precompute=1)
+    table = dataclasses.replace(table, metrics=tuple(each for each in table.metrics if each not in NOT_HERE))
+    if figure.definition != "prompt_tuning":
+        return table
+    KRAQ(SETTINGS).extract.save(folder / "extraction.json")
+    return table.with_state(Path(f"prompt tuning={folder / 'extraction.json'}"))
+
+
+def made_by(figure: PaperTable) -> list[PaperTable]:
+    """The tables that the same run stands for."""
+    if figure.settings or figure.options:
+        return [figure]
+    plain = [each for each in papers_tables().values() if not (each.settings or each.options)]
+    return [each for each in plain if each.definition == figure.definition]
+
 
 def expected_rows(table: PaperTable) -> list[str]:
     """Those of the paper; where they name data sets of which none was run, those of ours below."""
     labels = [row.label for row in table.rows]
-    if table.rows[0].dataset and not any(row.dataset == "hotpotqa" for row in table.rows):
-        first = table.rows[0].dataset
-        labels += [row.label.replace(first, "hotpotqa-mini", 1) for row in table.rows if row.dataset == first]
+    first = table.rows[0].dataset
+    if first and not any(row.dataset == "hotpotqa" for row in table.rows):
+        labels += [row.label.replace(first, LIGHTHOUSES.name, 1) for row in table.rows if row.dataset == first]
     return labels
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in DEFINITIONS]
-)
-def test_a_table_of_the_papers_ends_in_a_report_with_the_papers_rows_and_columns(
-    toy: Toy, tmp_path: Path, name: str
+def read_grid(grid: Grid, table: PaperTable) -> None:
+    """Fails where title, rows and figures do not say what was run."""
+    labels = [row[0].removesuffix(" (2 prepared)").removesuffix(" (3 passages)") for row in grid.rows]
+    assert labels == expected_rows(table)
+    for label, row in zip(labels, grid.rows, strict=True):
+        is_run = not table.rows[0].dataset or label.startswith("hotpotqa")
+        for column, cell in zip(table.columns, row[1:], strict=True):
+            metric = column.metric or next(each.metric for each in table.rows if each.metric)
+            assert cell.startswith("-") == (not is_run or metric in NOT_HERE), (table.id, label, column.label, cell)
+    asks_for_more = table.definition not in ("questions", "prompt_tuning")  # these neither prepare nor retrieve
+    assert ("(here of " in grid.title) == asks_for_more, grid.title
+
+
+def with_failures(folder: Path, count: int) -> TableSummary:
+    """The run whose first system failed on so many of its rows."""
+    header, rows = read_run(folder)
+    first = next(row.system for row in rows if row.system in header.extra["table"]["systems"])
+    failed = [index for index, row in enumerate(rows) if row.system == first][:count]
+    for index in failed:
+        rows[index] = dataclasses.replace(rows[index], metrics={}, failure="TimeoutError: too long")
+    run = summarise_run(header, rows)
+    return TableSummary("", run.table["kind"], (run,))
+
+
+@pytest.mark.parametrize("table_id", sorted(RUN.values()))
+def test_a_table_of_the_papers_at_its_smallest_says_what_was_run(
+    toy: Toy, data: Path, tmp_path: Path, table_id: str
 ) -> None:
-    table = toy.table(name)
-    table = dataclasses.replace(table, metrics=tuple(each for each in table.metrics if each not in NOT_HERE))
-    if name == "prompt_tuning":
-        KRAQ(SETTINGS).extract.save(tmp_path / "extraction.json")
-        table = table.with_state(Path(f"prompt tuning={tmp_path / 'extraction.json'}"))
-    summary = summarise([toy.run(table, settings=SETTINGS, limit=2)])
-    write_report(summary, tmp_path, in_front=paper_grids(summary))
-    figures = {each.table.id: each for each in figures_of(summary)}
-    declared = {
-        table_id: paper
-        for table_id, paper in papers_tables().items()
-        if paper.definition == name and not (paper.settings or paper.options)
-    }
+    figure = papers_tables()[table_id]
+    folder = toy.run(table_of(figure, tmp_path, toy), data=data, settings=SETTINGS, tokens=None, limit=1)
+    summary = summarise([folder])
+    [run] = summary.runs
+    assert [row.failure for row in run.rows if row.failure] == []
+    require_rows(summary)
+    metrics = set(run.metrics)
+    assert all(metrics == {*row.metrics, *row.extra.get("undefined", ())} for row in run.rows)
+
+    grids = paper_grids(summary)
+    write_report(summary, tmp_path, in_front=grids)
     report = (tmp_path / "report.html").read_text("utf-8")
-    assert set(figures) == set(declared)
-    for table_id, paper in declared.items():
-        assert f"{paper.paper}, {paper.number}: " in report
-        assert list(figures[table_id].rows) == expected_rows(paper)
-        run = [label for label in figures[table_id].rows if not paper.rows[0].dataset or "hotpotqa" in label]
-        for label, values in zip(figures[table_id].rows, figures[table_id].ours, strict=True):
-            for column, value in zip(paper.columns, values, strict=True):
-                assert (value is None) == (label not in run or column.metric in NOT_HERE), (
-                    table_id,
-                    label,
-                    column.label,
-                )
-    [only] = summary.runs
-    assert {"device", "processor"} <= set(only.header.made_with)
-    assert only.header.extra["data"]
-    assert [row.failure for row in only.rows if row.failure] == []
+    tables = made_by(figure)
+    assert len(grids) == len(tables)
+    for grid, table in zip(grids, tables, strict=True):
+        assert grid.title.startswith(f"{table.paper}, {table.number}: {table.shows}")
+        assert f"{table.paper}, {table.number}: " in report
+        assert FAILED not in grid.note
+        read_grid(grid, table)
+
+    with pytest.raises(EvaluationError, match="TimeoutError: too long"):
+        require_rows(with_failures(folder, 1))

@@ -10,7 +10,8 @@ import pytest
 from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
 from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, forget_failed, read_rows, read_run
-from kraq_dspy.papers.catalogue import paper_table
+from kraq_dspy.indexing.index.in_place import AskedInPlace
+from kraq_dspy.papers.tables import run
 from kraq_dspy.papers.tables.table import EvalTable, System
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
@@ -28,25 +29,15 @@ def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: in
     return EvalTable("small", "Two programs", "answers", "traditional", systems, metrics=metrics)
 
 
-@pytest.mark.parametrize("name", ["questions", "combined", "retrievers", "speculative"])
-def test_each_table_has_a_row_for_each_question_and_system(toy: Toy, name: str) -> None:
-    table = toy.table(name)
-    varied = name != "speculative"  # six drafts for each question and system take their time
-    if not varied:
-        table = table.for_paper(paper_table("kraq-6"))
-    header, rows = read_run(toy.run(table, ablations=varied, limit=None if varied else 2))
-    systems = table.systems_for("hotpotqa-mini")
-    expected = {system.name for system in systems if varied or not system.varied} - {
-        "instruct",
-        "combined, instruct questions",
-        "efficient, instruct questions",
-    }
+def test_a_table_of_retrievers_has_a_row_for_each_question_and_system(toy: Toy) -> None:
+    table = toy.table("retrievers")
+    header, rows = read_run(toy.run(table))
+    expected = [system.name for system in table.systems_for("hotpotqa-mini")]
     assert Counter(row.system for row in rows) == dict.fromkeys(expected, header.extra["asked"])
     assert [row.failure for row in rows if row.failure] == []
     assert all(
         metric in row.metrics or metric in row.extra.get("undefined", ()) for row in rows for metric in table.metrics
     )
-    assert all(0 <= value <= 15 for row in rows for value in row.metrics.values())
 
 
 def test_what_a_table_looks_up_is_made_first(toy: Toy) -> None:
@@ -248,3 +239,15 @@ def test_a_line_separator_in_an_answer_is_no_end_of_a_row_when_failed_ones_are_d
         writer.write(row)
     assert forget_failed(tmp_path) == 1
     assert [row.question_id for row in read_rows(tmp_path / "rows.jsonl")] == ["q1", "q3"]
+
+
+def test_a_table_over_templates_in_place_of_the_generator_says_so_or_is_refused(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_place = AskedInPlace("small", 4, 3, (("is no question", 3),))
+    monkeypatch.setattr(run, "asked_in_place", lambda index, instructions: in_place)
+    header, _ = read_run(toy.run(answers_table(metrics=("recall",)), limit=1))
+    assert str(in_place) in header.extra["notes"]
+    with pytest.raises(EvaluationError, match=r"3 of 4 communities in place of small.*--strict-generator"):
+        toy.run(answers_table(metrics=("recall",)), limit=1, strict_generator=True, out=tmp_path / "strict")
+    assert not (tmp_path / "strict").exists()

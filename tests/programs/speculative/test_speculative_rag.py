@@ -311,9 +311,9 @@ def test_the_embedded_model_and_the_packaged_encoder_draft_verify_and_choose(how
     assert all(score.total < math.log(2) for score in prediction.scores.values())
 
 
-@pytest.mark.parametrize("wrong", [{"n": 0}, {"k": 0}, {"m": -1}])
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"k": 0}, {"m": -1}, {"in_flight": 0}])
 def test_settings_below_one_are_refused(wrong: dict[str, int], embedder: QuestionIgnored) -> None:
-    with pytest.raises(ValueError, match="expected 1 or more"):
+    with pytest.raises(ValueError, match="expected a whole number, 1 or more"):
         SpeculativeRAG(retrieve, embedder, **wrong)  # type: ignore[arg-type]
 
 

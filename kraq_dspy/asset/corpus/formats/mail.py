@@ -115,7 +115,7 @@ def _attached(part: EmailMessage, number: int, settings: ReadSettings, depth: in
 def _read_attached(
     part: EmailMessage, file_name: str, key: str, settings: ReadSettings, depth: int
 ) -> tuple[list[Row | BadRow], str]:
-    from kraq_dspy.asset.corpus.formats import find_reader  # which knows this reader, too
+    from kraq_dspy.asset.corpus.formats.readers import find_reader  # which knows this reader, too
 
     payload = part.get_payload(decode=True)
     content = payload if isinstance(payload, bytes) else b""

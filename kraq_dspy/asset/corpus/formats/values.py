@@ -5,12 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.asset.corpus.formats import find_reader
 from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.tables import read_csv, read_parquet, read_tsv
 
-READERS = (read_json, read_json_lines, read_csv, read_tsv, read_parquet)
+READERS_OF_ROWS: dict[str, Reader] = {
+    ".json": read_json,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".jsonl.gz": read_json_lines,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".parquet": read_parquet,
+}
+"""By extension, the readers of files that are read row by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +39,16 @@ class ValueSettings(ReadSettings):
 
 def holds_rows(name: str) -> bool:
     """Whether a file of this name is read row by row."""
-    return find_reader(name) in READERS
+    return _reader_of(name) is not None
 
 
 def read_values(path: Path, settings: ValueSettings) -> Iterator[Row | BadRow]:
     """Rows with their `values`, and those that cannot be read. Raises OSError."""
-    reader = find_reader(path.name)
-    assert reader in READERS, "`holds_rows` was asked"
+    reader = _reader_of(path.name)
+    assert reader is not None, "`holds_rows` was asked"
     yield from reader(path, settings)
+
+
+def _reader_of(name: str) -> Reader | None:
+    matching = (reader for extension, reader in READERS_OF_ROWS.items() if name.lower().endswith(extension))
+    return next(matching, None)

@@ -1,0 +1,194 @@
+"""Lets a person mark, by keyboard, which passages answer people's questions: `kraq testset label FILE INDEX`."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kraq_dspy.apps.cli.options import IndexDir, QuestionFile, Reads, require_writable_file
+from kraq_dspy.apps.cli.terminal import command, counted, printable, say, short
+from kraq_dspy.eval.defaults import TO_LABEL
+from kraq_dspy.language.text import sentences
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.datasets import Example
+    from kraq_dspy.eval.labeling import Labeling
+    from kraq_dspy.records import Chunk
+
+ON_A_PAGE = 5
+"""Passages that are shown at once."""
+EXCERPT, WHOLE = 320, 4000
+"""Characters of a passage that are shown, and with `f`."""
+KEYS = "1-5 mark a passage, Enter takes the marks, n nothing answers it, m more, f whole texts, s later, u undo, q end"
+ENTER, END = ("\r", "\n"), ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelQuestions(Reads, QuestionFile):
+    """Mark which passages answer questions that people asked, for `kraq eval --asked` and `kraq select --asked`.
+
+    kraq draws N questions of FILE, unlike ones first. Unlike retrievers pool passages, and you press a
+    key for each that answers; what nothing answers becomes unanswerable. kraq keeps each label at once,
+    and the same command goes on. Keys may come from a pipe. The command calls no model.
+    """
+
+    questions: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Questions that people asked, with answers or without.")
+    ]
+    index_dir: IndexDir
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The labeled questions, as a test set.")] = (
+        Path("few.jsonl")
+    )
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions to label in all.")] = TO_LABEL
+
+    def run(self) -> None:
+        from kraq_dspy.eval.labeling import Labeling
+        from kraq_dspy.eval.questions import read_questions
+
+        require_writable_file(self.out)
+        examples = read_questions(self.questions, self.columns())
+        with self.opened(self.index_dir) as space:
+            desk = Desk(Labeling(space, examples, self.out, n=self.n), key_reader())
+            desk.run()
+
+        say(desk.summary())
+        if desk.labeling.left:
+            say("To go on, run the same command.")
+        elif desk.labeling.labeled:
+            beside = ("--asked", self.out, "--retrieval-only", "-r", "dense", "-r", "bm25", "-r", "hybrid")
+            say("Beside an exam: ", command("eval", self.index_dir, "test.jsonl", *beside))
+
+
+def key_reader() -> Callable[[], str]:
+    """Reads one key: of the terminal without waiting for Enter, or a character of what is piped; "" at its end."""
+    if sys.stdin.isatty():
+        return typer.getchar
+    return lambda: sys.stdin.read(1)
+
+
+@dataclass
+class Desk:
+    """One person's work on the questions. `seconds` are those since the first question was shown."""
+
+    labeling: "Labeling"
+    read_key: Callable[[], str]
+    n_labeled: int = 0
+    seconds: float = 0.0
+    _marked: list[str] = field(default_factory=list)
+    _page: int = 0
+    _whole: bool = False
+
+    def run(self) -> None:
+        """Show one question after another until all are labeled, or the person ends."""
+        started = monotonic()
+        while (example := self.labeling.next()) is not None:
+            self._marked, self._page, self._whole = [], 0, False
+            if not self._label(example):
+                break
+        self.seconds = monotonic() - started
+
+    def summary(self) -> str:
+        """What was labeled, and how long it took."""
+        labeled = self.labeling.labeled
+        unanswerable = sum(not row.is_answerable for row in labeled)
+        took = f"{self.n_labeled} of them now, in {in_minutes(self.seconds)}"
+        each = f" ({self.seconds / self.n_labeled:.0f} s each)" if self.n_labeled else ""
+        return (
+            f"{self.labeling.out}: {counted(len(labeled), 'question')}, {unanswerable} of them unanswerable; "
+            f"{took}{each}. {counted(len(self.labeling.left), 'question')} left."
+        )
+
+    def _label(self, example: "Example") -> bool:
+        """Whether to go on with the next question."""
+        passages = self.labeling.passages(example)
+        self._show(example, passages)
+        while True:
+            key = self._key()
+            if key in ("q", "Q", END, "\x04"):
+                return False
+            if key in ENTER and not self._marked:
+                say("No passage is marked. Mark one, or press n if nothing answers the question.")
+            elif key in (*ENTER, "n", "N"):
+                marked = [chunk for chunk in passages if chunk.id in self._marked] if key in ENTER else []
+                self.labeling.label(example, marked)
+                self.n_labeled += 1
+                return True
+            elif key in ("s", "S"):
+                self.labeling.put_off(example)
+                return True
+            elif key in ("u", "U"):
+                if self._undo():
+                    return True
+            else:
+                self._look(key, example, passages)
+
+    def _key(self) -> str:
+        try:
+            return self.read_key()
+        except EOFError:
+            return END
+
+    def _undo(self) -> bool:
+        before = self.labeling.undo()
+        if before is None:
+            say("There is no label to take back.")
+            return False
+        self.n_labeled = max(0, self.n_labeled - 1)
+        say("Taken back: ", short(before.question, 80))
+        return True
+
+    def _look(self, key: str, example: "Example", passages: Sequence["Chunk"]) -> None:
+        """Keys that change what is marked and shown."""
+        on_page = passages[self._page * ON_A_PAGE :][:ON_A_PAGE]
+        if key in ("m", "M"):
+            n_pages = max(1, -(-len(passages) // ON_A_PAGE))
+            self._page = (self._page + 1) % n_pages
+            self._show(example, passages)
+        elif key in ("f", "F"):
+            self._whole = not self._whole
+            self._show(example, passages)
+        elif key.isdecimal() and 1 <= int(key) <= len(on_page):
+            chunk = on_page[int(key) - 1]
+            is_marked = chunk.id in self._marked
+            self._marked = [id for id in self._marked if id != chunk.id] + ([] if is_marked else [chunk.id])
+            say(f"  {key} is no longer marked" if is_marked else f"  {key} is marked")
+        else:
+            say(KEYS, style="dim")
+
+    def _show(self, example: "Example", passages: Sequence["Chunk"]) -> None:
+        total = len(self.labeling.questions)
+        number = total - len(self.labeling.left) + 1
+        say(f"\n{number} of {total}  ", (printable(example.question), "bold"))
+        if example.answers:
+            say("answer: ", short("; ".join(example.answers), 160), style="dim")
+        if not passages:
+            say("No retriever brings a passage.")
+        for place, chunk in enumerate(passages[self._page * ON_A_PAGE :][:ON_A_PAGE], start=1):
+            mark = "x" if chunk.id in self._marked else " "
+            say((f"{place} [{mark}] ", "cyan"), (printable(chunk.title or chunk.document_id), "bold"))
+            say("      ", short(chunk.text, WHOLE) if self._whole else short(excerpt(example.question, chunk), EXCERPT))
+        say(KEYS, style="dim")
+
+
+def excerpt(question: str, chunk: "Chunk") -> str:
+    """The passage from the sentence on that has most of the question's words."""
+    from kraq_dspy.exam.gold_finder import nearness
+
+    parts = sentences(chunk.text) or [chunk.text]
+    best = max(range(len(parts)), key=lambda place: (nearness(question, parts[place]), -place))
+    before = "… " if best else ""
+    return before + " ".join(parts[best:])
+
+
+def in_minutes(seconds: float) -> str:
+    """Write a duration in words.
+
+    >>> in_minutes(252), in_minutes(9)
+    ('4 min 12 s', '9 s')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

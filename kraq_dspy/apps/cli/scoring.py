@@ -1,0 +1,168 @@
+"""Declares what commands share that score the questions of a file: which questions, by what, and the gate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kraq_dspy.apps.cli.options import Calls, Flag, Json, Limits, QuestionFile, Seed, require_writable
+from kraq_dspy.apps.cli.terminal import command, output, print_json, say
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.calibration import Calibrated
+    from kraq_dspy.eval.datasets import Example
+    from kraq_dspy.eval.evaluation import Evaluation
+    from kraq_dspy.eval.gate import QualityCheck
+
+RunOut = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
+]
+RetryFailed = Annotated[bool, Flag("--retry-failed", help="Retry rows that failed.")]
+
+WORSE = 3
+"""Exit code of a run that is not good enough; 1 means that there is no run to judge."""
+
+
+def require_run(folder: Path) -> None:
+    """Raises EvaluationError for a folder without a run, before anything is asked."""
+    from kraq_dspy.eval.summary import find_runs
+
+    find_runs(folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoresQuestions(Calls, Limits, QuestionFile):
+    """The options of what scores the questions of a file, and judges the run."""
+
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="token_f1, recall@10, judge, groundedness, ..., or file.py:function; may be repeated. Default: what "
+            "the questions have gold data for.",
+        ),
+    ] = None
+    encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
+    limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
+    seed: Seed = 0
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=NUMBER",
+            help="Exit code 3 if a mean is lower, such as recall@10=.9; may be repeated.",
+            rich_help_panel="For a build server",
+        ),
+    ] = None
+    fail_if_worse: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Exit code 3 if the run in DIR was better: the interval of the paired difference lies below 0. With "
+            "--asked, it is the joint interval.",
+            rich_help_panel="For a build server",
+        ),
+    ] = None
+    out: RunOut = None
+    retry_failed: RetryFailed = False
+    json: Json = False
+
+    def thresholds(self) -> dict[str, float]:
+        """The least means. Raises ConfigError for one that cannot be read, EvaluationError for a base run that is not
+        there: before anything is asked."""
+        from kraq_dspy.eval.gate import read_thresholds
+
+        thresholds = read_thresholds(self.fail_under or ())
+        if self.fail_if_worse is not None:
+            require_run(self.fail_if_worse)
+        return thresholds
+
+    def examples(self, file: Path) -> "list[Example]":
+        """The questions of the file, or as many of them as are asked, drawn by the seed."""
+        import random
+
+        from kraq_dspy.eval.questions import read_questions
+
+        examples = read_questions(file, self.columns(), encoding=self.encoding)
+        if self.limit is None:
+            return examples
+        examples = sorted(examples, key=lambda example: example.id)
+        random.Random(self.seed).shuffle(examples)
+        return examples[: self.limit]
+
+    def with_judged(self, metrics: Sequence[str], thresholds: Mapping[str, float]) -> list[str]:
+        """The metrics, and those that must reach a threshold."""
+        from kraq_dspy.eval.gate import metric_judged
+
+        return list(dict.fromkeys([*metrics, *map(metric_judged, thresholds)]))
+
+    def prepare_place(self, folder: Path) -> None:
+        """Forget failed rows of the folder, and of people's questions in it, if they are to be tried again.
+
+        Raises ConfigError for a folder that cannot be written, or is the base run's.
+        """
+        from kraq_dspy.eval.gate import require_other_folder
+        from kraq_dspy.eval.joint import ASKED_FOLDER
+        from kraq_dspy.eval.rows import forget_failed
+
+        require_writable(folder)
+        require_other_folder(self.fail_if_worse, folder)
+        if self.retry_failed:
+            forget_failed(folder)
+            forget_failed(folder / ASKED_FOLDER)
+
+    def show_and_judge(
+        self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float], *, beside: bool = False
+    ) -> None:
+        """Write the report, print it, and end with `WORSE` if the run is not good enough. With `beside`, people's
+        questions were asked beside an exam, and both judge together."""
+        from kraq_dspy.eval.gate import metric_judged, under_checks, worse_checks
+        from kraq_dspy.eval.joint import joint_of_run, joint_worse_checks
+        from kraq_dspy.eval.summary import require_rows
+
+        joint = joint_of_run(folder) if beside else None
+        files = result.write_report(folder)
+        checks = under_checks(result.summary, thresholds, of_exam=beside)
+        if self.fail_if_worse is not None:
+            judged = self.metric or list(dict.fromkeys(map(metric_judged, thresholds))) or None
+            if beside:
+                checks += joint_worse_checks(self.fail_if_worse, folder, metrics=judged)
+            else:
+                checks += worse_checks(self.fail_if_worse, folder, metrics=judged, seed=self.seed)
+
+        if self.json:
+            paths = [str(file) for file in files]
+            together = {"joint": joint[0].to_dict()} if joint else {}
+            print_json({**result.to_dict(), "files": paths, "checks": checks, **together})
+        else:
+            _show_result(result, files, checks, folder, joint)
+        require_rows([result.summary])
+        if not all(check.passed for check in checks):
+            raise typer.Exit(WORSE)
+
+
+def _show_result(
+    result: "Evaluation",
+    files: "Sequence[Path]",
+    checks: "Sequence[QualityCheck]",
+    folder: Path,
+    joint: "tuple[Calibrated, str] | None",
+) -> None:
+    from kraq_dspy.eval.joint import joint_grid
+    from kraq_dspy.eval.questions import learned_note
+    from kraq_dspy.eval.terminal import print_grid, print_run
+
+    print_run(result.summary, output)
+    if joint:
+        print_grid(joint_grid(*joint), output)
+    if result.left_out:
+        say(learned_note(result.left_out))
+    for note in result.notes:
+        say(note)
+    say(f"Report: {', '.join(map(str, files))}")
+    say(f"To compare with another run: {command('report', folder, 'OTHER')}")
+    for check in checks:
+        verdict = ("passed  ", "green") if check.passed else ("FAILED  ", "red")
+        say(verdict, check.text)

@@ -1,0 +1,57 @@
+"""Names one reader for each format family: a path goes in, rows and bad rows come out, as they are read.
+
+A reader lets OSError through (the loader names the file); whatever is wrong with the content is a `BadRow`.
+Formats that other libraries take apart are read in another process (`apart`).
+"""
+
+from pathlib import Path
+
+from kraq_dspy.asset.corpus.formats.apart import kept_apart
+from kraq_dspy.asset.corpus.formats.docx import read_docx
+from kraq_dspy.asset.corpus.formats.html import read_html
+from kraq_dspy.asset.corpus.formats.mail import read_message
+from kraq_dspy.asset.corpus.formats.packed import read_epub, read_notebook, unpacking
+from kraq_dspy.asset.corpus.formats.pdf import read_pdf
+from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_marked_up, read_plain, read_unknown
+from kraq_dspy.asset.corpus.formats.rows import Reader
+from kraq_dspy.asset.corpus.formats.rtf import read_rtf
+from kraq_dspy.asset.corpus.formats.sheets import read_sheets
+from kraq_dspy.asset.corpus.formats.slides import read_pptx
+from kraq_dspy.asset.corpus.formats.values import READERS_OF_ROWS
+
+READERS: dict[str, Reader] = {
+    ".txt": read_plain,
+    ".text": read_plain,
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+    ".rst": read_marked_up,
+    ".org": read_marked_up,
+    ".adoc": read_marked_up,
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
+    ".pdf": kept_apart(read_pdf),
+    ".docx": kept_apart(read_docx),
+    ".pptx": kept_apart(read_pptx),
+    ".xlsx": kept_apart(read_sheets),
+    ".xlsm": kept_apart(read_sheets),
+    ".xlsb": kept_apart(read_sheets),
+    ".xls": kept_apart(read_sheets),
+    ".ods": kept_apart(read_sheets),
+    ".rtf": read_rtf,
+    ".epub": read_epub,
+    ".eml": read_message,
+    ".ipynb": read_notebook,
+    **READERS_OF_ROWS,
+}
+
+
+def find_reader(name: str) -> Reader:
+    """The reader for a file of this name, by its extension in any case; an unknown kind is text, if it can be."""
+    known = next((reader for extension, reader in READERS.items() if name.lower().endswith(extension)), None)
+    if known is not None:
+        return known
+    if name.lower().endswith(".gz") and len(name) > len(".gz"):
+        inside = Path(name).name[: -len(".gz")]
+        return unpacking(find_reader(inside), inside)
+    return read_unknown

@@ -1,0 +1,104 @@
+"""Keeps what was paid for in a file of JSON lines, so that a run that goes on asks for none of it again.
+
+One mechanism serves every run that has a file of its own: a test set's draft, a compile's replies, a table's
+references, pairs for training, the rows of an evaluation. An index keeps its own in `asset/store/results.py`.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, try_lock
+from kraq_dspy.errors import IndexLockedError, KraqError
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class JournalFile(Mapping[K, V]):
+    """What was paid for, by what was asked of whom: a line of JSON each, on the disk when `keep` returns.
+
+    >>> from kraq_dspy.errors import EvaluationError
+    >>> def key_and_output(line):
+    ...     return line["key"], line["output"]
+    >>> journal = JournalFile(None, key_and_output, "the draft of a test set", EvaluationError)
+    >>> journal.keep({"key": "ask passage 1", "output": "Where did Ada live?"})
+    >>> journal.get("ask passage 1"), journal.get("ask passage 2")
+    ('Where did Ada live?', None)
+
+    The file holds whole lines, and memory what `read` makes of each: its key and what is looked up by it. Of two lines
+    with one key the later one counts. A last line that a crash of the machine cut off is dropped. Safe for threads.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        read: Callable[[Mapping[str, Any]], tuple[K, V]],
+        what: str,
+        failure: type[KraqError],
+        *,
+        in_use: str = "",
+        allow_nan: bool = True,
+    ) -> None:
+        """Read what an earlier run left in `path`; without a path, everything is in memory alone.
+
+        `what` names the file in messages, such as "the draft of a test set". Raises `failure` for a line that cannot be
+        read. With `in_use` the file belongs to this process until `close`, and other accounts cannot read it; while
+        another process has it, IndexLockedError says `in_use`. Without `allow_nan`, `keep` raises ValueError for a
+        number that JSON does not have.
+        """
+        self.path = path
+        self._read = read
+        self._allow_nan = allow_nan
+        self._held: dict[K, V] = {}
+        self._writing = threading.Lock()
+        self._locked_file: int | None = None
+        if path is None:
+            return
+
+        try:
+            if in_use:
+                self._lock(path, in_use)
+            drop_torn_line(path)
+            for place, line in json_objects(path, failure, what) if path.exists() else ():
+                try:
+                    key, value = read(line)
+                except (KeyError, TypeError) as error:
+                    lacks = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+                    raise failure(f"{place} is not a line of {what}: {lacks}.") from error
+                self._held[key] = value
+        except BaseException:
+            self.close()
+            raise
+
+    def __getitem__(self, key: K) -> V:
+        return self._held[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def keep(self, line: Mapping[str, Any]) -> None:
+        """Write a line, and hold it as if it had been read. Raises OSError where the file cannot be written."""
+        key, value = self._read(line)
+        with self._writing:
+            if self.path is not None:
+                append_line(self.path, json.dumps(line, ensure_ascii=False, allow_nan=self._allow_nan))
+            self._held[key] = value
+
+    def close(self) -> None:
+        """Let other processes have the file."""
+        if self._locked_file is not None:
+            os.close(self._locked_file)
+            self._locked_file = None
+
+    def _lock(self, path: Path, in_use: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._locked_file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        if try_lock(self._locked_file) is False:  # None: the file system knows no locks
+            raise IndexLockedError(in_use)
