@@ -174,7 +174,7 @@ def _evaluated(node: ast.expr, module: ModuleType) -> Any:
 
 
 def is_bounded(pattern: str, flags: int) -> bool:
-    """Whether nothing in the pattern may be there more than a few times, so that it is tried at a place in few steps."""
+    """Whether nothing in the pattern may be there more than a few times: it is tried at a place in few steps."""
     return not any(_has_many(sequence) for sequence in _sequences(parser.parse(pattern, flags)))
 
 

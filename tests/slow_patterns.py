@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.models.lms.engines.rule_based import rewrite
+from kraq_dspy.reading import asking
 from tests.patterns import is_bounded, patterns, texts
 
 MEASURED = Path(__file__).with_name("patterns_measured.txt")
@@ -24,6 +26,11 @@ SHORT, LONG, WHOLE = 600, 4_800, 1_000_000
 QUICK_S = 0.0004  # a text of SHORT characters that takes less has not been scanned again for each of its characters
 ALLOWED = 24.0  # eight times the text: linear work takes eight times as long, quadratic 64 times
 LIMIT_S = 4.0  # of the processor, for the whole text
+AT_MOST = {
+    rewrite.EITHER.pattern: rewrite.LONGEST_COMPARISON,
+    asking._ASIDE.pattern: 2_000,  # a sentence; one with more spaces than that in a row is read slowly
+}
+"""Patterns that meet short texts alone, with the characters of the longest."""
 
 
 class SlowPatternError(Exception):
@@ -63,6 +70,8 @@ def slow_text(pattern: re.Pattern[str], how: str) -> str:
     limit at its whole size; "" if there is none."""
     if is_bounded(pattern.pattern, pattern.flags):
         return ""
+    if most := AT_MOST.get(pattern.pattern):
+        return _slow_short_text(pattern, how, most)
 
     longest, worst = 0.0, ""
     shorter_texts = texts(pattern.pattern, pattern.flags, SHORT)
@@ -83,6 +92,16 @@ def slow_text(pattern: re.Pattern[str], how: str) -> str:
             cost(pattern, (body * (WHOLE // max(1, len(body)) + 1))[:WHOLE] + "\x00", how)
     except SlowPatternError:
         return body[:60]
+    return ""
+
+
+def _slow_short_text(pattern: re.Pattern[str], how: str, most: int) -> str:
+    for text in texts(pattern.pattern, pattern.flags, most):
+        try:
+            with limited(LIMIT_S):
+                cost(pattern, text, how)
+        except SlowPatternError:
+            return text[:60]
     return ""
 
 

@@ -229,10 +229,8 @@ def _definition(language: str, sentence: str) -> str:
     if rules is None:
         return ""
 
-    if language == "ja":
-        match = _DEFINED_IN_JAPANESE.match(sentence)
-    else:
-        match = rules.definition.match(sentence)
+    definition = _DEFINED_IN_JAPANESE if language == "ja" else rules.definition
+    match = definition.match(sentence)
     if match is None or not _is_thing(match["name"], rules.article):
         return ""
 

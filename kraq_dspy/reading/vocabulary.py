@@ -20,7 +20,7 @@ INTRANSITIVE = _WORDS["intransitive"]
 PHRASES = _WORDS["phrases"]
 DETERMINERS = _WORDS["determiners"]
 SECTIONS = _WORDS["sections"] | GENERIC_HEADINGS
-_NUMBER = re.compile(r"[\s#.]*\d+[a-z]?$|:$")
+_NUMBER = re.compile(r"(?<![\s#.])[\s#.]++\d+[a-z]?$|(?<![\s#.\d])\d+[a-z]?$|:$")
 
 
 def names_a_part(name: str) -> bool:

@@ -26,9 +26,8 @@ _ENDS_NOUN = re.compile(
     r"[,(]| (?:who|whom|whose|that|which|where|when|in|of|for|from|by|with|on|at|as|to|born|based|located|headquartered"
     r"|known|founded|made|used|formed|written|directed|produced)\b"
 )
-_ENDS_PHRASE = frozenset(
-    "of for in on at to by with from is are was were do does did has have had can must should that who which".split()
-)
+_LEADS_ON = "of for in on at to by with from is are was were do does did has have had can must should that who which"
+_ENDS_PHRASE = frozenset(_LEADS_ON.split())
 _JOINED = re.compile(r" and |/")
 
 
@@ -104,13 +103,14 @@ def _is_told_of(name: str, asked: Asked, sentence: Telling, sentences: Sequence[
     missing = _missing(asked.words, sentence)
     if not missing:
         return True
-    last = name.split()[-1]
-    others = [each for each in sentences if each is not sentence and re.search(rf"\b{re.escape(last)}\b", each.text)]
-    return any(not _missing(missing, other) and not says_not(other.text) for other in others)
+    last_word = re.compile(rf"\b{re.escape(name.split()[-1])}\b")
+    for other in sentences:
+        is_of_it = other is not sentence and last_word.search(f"{other.title} {other.text}") is not None
+        if is_of_it and not says_not(other.text) and not _missing(missing, other):
+            return True
+    return False
 
 
 def _missing(words: Sequence[Word], sentence: Telling) -> list[Word]:
     told = sense_of(sentence.text) | vocabulary_of(sentence.title) | vocabulary_of(sentence.above)
     return [word for word in words if not is_in(word.keys, told)]
-
-

@@ -237,7 +237,8 @@ def _size_of(number: str) -> float:
     elif digits.count(",") == 1 and "." not in digits:
         plain = digits.replace(",", ".")  # 2,2 kW
     else:
-        plain = re.sub(r"[.,](?=.*[.,])", "", digits)
+        last = max(digits.rfind("."), digits.rfind(","), 0)
+        plain = re.sub(r"[.,]", "", digits[:last]) + digits[last:]
     return float(plain.replace(",", ".")) + half
 
 
