@@ -128,6 +128,21 @@ WITHOUT_MODEL = frozenset((EMBEDDED, PARSE, TOPIC))
 """Who asks where no model does."""
 
 
+class GeneratorAlone:
+    """The generator asks about every community, and what it writes stays."""
+
+    policy = "model"
+
+    def asks_model(self, community: Community, summary: str) -> bool:
+        return True
+
+    def template(self, community: Community, summary: str) -> Wording | None:
+        return None
+
+    def is_usable(self, question: str, model: str, instructions: str) -> bool:
+        return True
+
+
 class AskedBy:
     """How the questions of some communities come about, under one policy.
 
