@@ -162,8 +162,20 @@ def _flags_of(call: ast.Call) -> int:
     return flags
 
 
+class Unknown(str):
+    """A text that a call alone knows. What it has, and what it gives when it is called, is the same text."""
+
+    __slots__ = ()
+
+    def __getattr__(self, _: str) -> "Unknown":
+        return self
+
+    def __call__(self, *_: object) -> "Unknown":
+        return self
+
+
 def _evaluated(node: ast.expr, module: ModuleType) -> Any:
-    unknown: defaultdict[str, Any] = defaultdict(lambda: "Aa")
+    unknown: defaultdict[str, Any] = defaultdict(lambda: Unknown("Aa"))
     known = {name: value for name, value in vars(module).items() if not callable(value) or name == "re"}
     known |= {"re": re, "map": map, "sorted": sorted, "len": len, "str": str}
     expression = compile(ast.Expression(node), module.__name__, "eval")
