@@ -74,7 +74,7 @@ def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = ""
     names = _capitalised_names(sentence, known)
 
     in_order = sorted([*topics, *titles, *names])
-    return list(dict.fromkeys(name for _, name in in_order))
+    return list(dict.fromkeys(name for _, name in in_order if name))
 
 
 def _take_topic(sentence: str, topic: str) -> tuple[list[tuple[int, str]], str]:

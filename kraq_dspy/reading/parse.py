@@ -150,11 +150,11 @@ def links_in(sentence: "Span", named: list[Named]) -> list[Link]:
         subjects = [child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass")]
         if not subjects:
             continue
-        source = _name_of(subjects[0], by_text)
+        source = name_in(subjects[0], by_text)
         if not source:
             continue
         for predicate, target_token in _targets(verb):
-            target = _name_of(target_token, by_text)
+            target = name_in(target_token, by_text)
             if target and target != source:
                 links.append(Link(source, predicate, target))
     return links
@@ -179,7 +179,7 @@ def _verb_phrase(verb: "Token") -> str:
     return " ".join(token.lower_ for token in sorted([*parts, verb], key=lambda token: token.i))
 
 
-def _name_of(token: "Token", by_text: dict[str, str]) -> str:
+def name_in(token: "Token", by_text: dict[str, str]) -> str:
     """The longest thing that is named with this head; "" for none."""
     for start in range(token.left_edge.i, token.i + 1):
         for end in range(min(token.right_edge.i, token.i + 4), token.i - 1, -1):

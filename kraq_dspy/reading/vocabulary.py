@@ -19,6 +19,19 @@ STUDIED = _WORDS["studied"]
 INTRANSITIVE = _WORDS["intransitive"]
 PHRASES = _WORDS["phrases"]
 DETERMINERS = _WORDS["determiners"]
+LIGHT = _WORDS["light"]
+AT_HAND = _WORDS["at_hand"]
+KNOWN = _WORDS["known"]
+AFFECTING = _WORDS["affecting"]
+CAUSING = frozenset(verb.replace("_", " ") for verb in _WORDS["causing"])
+CHANGING = _WORDS["changing"]
+USING = _WORDS["using"]
+SHARING = _WORDS["sharing"]
+KEEPING = _WORDS["keeping"]
+UNASKED = _WORDS["unasked"]
+TELLING = _WORDS["telling"]
+GENERAL = _WORDS["general"]
+
 SECTIONS = _WORDS["sections"] | GENERIC_HEADINGS
 _NUMBER = re.compile(r"[\s#.]*\d+[a-z]?$|:$")
 

@@ -11,7 +11,7 @@ from kraq_dspy.records import PHRASE
 LIGHTHOUSE = (
     "Harrow lighthouse\n"
     "Mira Tolan repaired the old lamp in 1902. The keeper watched the harbor because two ships had sunk near Harrow. "
-    "The harbor commission paid forty workers for the new tower."
+    "The harbor commission of Harrow paid forty workers for a new tower."
 )
 TALE = (
     "the fox and the geese\n"
@@ -47,7 +47,7 @@ def test_a_statement_is_asked_about_by_its_subject_its_object_its_time_and_its_n
     assert asked["Who repaired the old lamp in 1902?"] == "Mira Tolan"
     assert asked["What did Mira Tolan repair in 1902?"] == "the old lamp"
     assert asked["When did Mira Tolan repair the old lamp?"] == "in 1902"
-    assert asked["How many workers did the harbor commission pay for the new tower?"] == "forty"
+    assert asked["How many workers did the harbor commission of Harrow pay for a new tower?"] == "forty"
 
 
 @pytest.mark.parametrize(
