@@ -12,14 +12,15 @@ DEFAULT := $(DEFAULT_VENV)/.ready
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test test-default test-explore scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
+.PHONY: help demo demo-lm test test-default test-explore test-benchmarks scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
 	@echo "make test       run the tests"
 	@echo "make test-default  every command of the pages without an extra, in .venv-default"
-	@echo "make check      format, lint, types and tests: what continuous integration runs"
+	@echo "make check      format, lint, types, and tests with and without the extras: what continuous integration runs"
 	@echo "make test-explore  properties with examples drawn anew: minutes"
+	@echo "make test-benchmarks  what the scripts of benchmarks/ compute: minutes"
 	@echo "make scope      who may read what, with ten thousand canaries: many minutes"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
 	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
@@ -74,6 +75,9 @@ test: $(DEV)
 test-explore: $(DEV)
 	@$(BIN)/python -m pytest tests --hypothesis-profile=exploring -m hypothesis -n 2
 
+test-benchmarks: $(DEV)
+	@$(BIN)/python -m pytest tests/benchmarks -m slow
+
 test-kill: $(DEV)
 	@$(BIN)/python -m pytest tests/killed -m slow -s
 
@@ -92,7 +96,7 @@ test-vllm: $(DEV)
 test-browser: $(DEV)
 	@$(BIN)/python -m pytest tests/apps/serve -m browser -rs
 
-check: lint types test
+check: lint types test test-default
 
 # The tests of make check follow every link of docs/; this builds the site too, with packages of its own.
 docs: $(READY)

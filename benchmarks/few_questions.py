@@ -18,6 +18,7 @@ import itertools
 import json
 import math
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,8 @@ PEOPLE = (5, 10, 20, 40)
 ALONE = (5, 7, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80)
 """Numbers at which people's questions decide alone: what n with an exam are worth is read off between these."""
 DRAWS = 200
+LEAST_ROWS = 20
+"""Rows of what is called an exam: where fewer could be made, there is none."""
 RIVALS = ("sentences", "titles", "own-questions")
 CHOSEN_ON = ("hotpotqa", "squad", "multihop_rag", "papers", "finance", "meetings", "tales", "policies")
 """Sets that the way of joining was chosen on; others confirm it."""
@@ -138,11 +141,9 @@ class Case:
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
         self.people = scores_in(folder / "people")
-        self.exams = {
-            label: scores_in(folder / label)
-            for label in ("made", *RIVALS)
-            if len(list((folder / label).glob("*.json"))) == len(FEW_SYSTEMS)
-        }
+        asked = [label for label in ("made", *RIVALS) if len(list((folder / label).glob("*.json"))) == len(FEW_SYSTEMS)]
+        exams = {label: scores_in(folder / label) for label in asked}
+        self.exams = {label: scores for label, scores in exams.items() if len(scores) >= LEAST_ROWS}
         if "made" in self.exams:
             order = np.random.default_rng(0).permutation(len(FEW_SYSTEMS))
             self.exams["made, systems permuted"] = self.exams["made"][:, order]
@@ -232,6 +233,7 @@ def report(out: Path) -> None:
                        for label, exam in case.exams.items()},
         }  # fmt: skip
         show(case.name, figures[case.name])
+        sys.stdout.flush()
     (out / "few.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
 
 

@@ -55,7 +55,7 @@ CHARACTERS = 1_500
 """Of a passage, on average: so few of long documents are drawn."""
 LINES = 20
 ROWS = 30
-TEMPLATES = ("What is known about ", "What is said about ", "What is the connection between ")
+TEMPLATES = ("What is known about ", "What is said about ", "What is the connection between ", "What is “")
 RETRIEVERS = ("adaptive", "bm25")
 
 FRENCH = (
@@ -208,7 +208,7 @@ def _first_lines(path: Path) -> list[str]:
 
 
 def _is_question(line: str) -> bool:
-    """Whether the line asks something of its own: no topic, and no template around a name."""
+    """Whether the line asks something of its own: no topic, and no template around a name or a headline."""
     asked = line.strip().lstrip("0123456789, ")
     return asked.endswith("?") and not asked.startswith(("About: ", *TEMPLATES))
 

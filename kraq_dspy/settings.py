@@ -193,7 +193,8 @@ class CommunitySettings(Checked):
 
     algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation", *OF_CDLIB))] = "leiden"
     """"leiden" (the papers'), or another one, which needs the extra "communities": "louvain",
-    "infomap" and "label_propagation" of igraph, "greedy_modularity" and "walktrap" of cdlib."""
+    "infomap" and "label_propagation" of igraph, "greedy_modularity" and "walktrap" of cdlib. That
+    extra brings packages under the GPL: igraph, and Levenshtein, which cdlib needs."""
     engine: Annotated[str, OneOf(("auto", "graspologic", "igraph"))] = "auto"
     """Who runs "leiden". "graspologic" comes with kraq. "igraph" needs the extra "communities",
     since its license is the GPL. "auto": the engine that made the index, "graspologic" for a new

@@ -12,17 +12,14 @@ import dspy
 
 from kraq_dspy import errors
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.latency import TOTAL
-from kraq_dspy.eval.recorded import RecordedAnswers, without_recorded
 from kraq_dspy.eval.refused import what_was_told
 from kraq_dspy.eval.rows import ResultRow, memory_mb
 from kraq_dspy.eval.scoring import RowScorer
+from kraq_dspy.eval.system import AskedSystem
 from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import own_adapter
-from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Hit, Usage
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.choices import ProgramChoice
 
 T = TypeVar("T")
 
@@ -35,28 +32,12 @@ EVIDENCE, EXCERPT = 3, 240
 """Passages of which a row keeps the beginning, and its characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedSystem:
-    """A program or a retriever under its name in the report. `about` tells what it is made of.
-
-    `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight. `make`
-    makes the same system of another index, for questions that hide documents; None if nobody knows how.
-    """
-
-    name: str
-    asked: dspy.Module | Retriever | RecordedAnswers
-    answers: bool
-    about: Mapping[str, str]
-    choice: ProgramChoice | None = None
-    make: Callable[[Workspace], dspy.Module | Retriever] | None = None
-
-
 @dataclass(frozen=True)
 class Asking:
     """Asks a system one question, and makes a row of what comes. A retriever is asked for `k` passages.
 
     `rest` is the index without the documents that questions hide, where any does. With `tells_refusals` a row keeps
-    whether the question was refused.
+    whether the question was refused, with `counts_tokens` how many tokens the passages have.
     """
 
     system: AskedSystem
@@ -66,22 +47,20 @@ class Asking:
     k: int
     rest: Workspace | None = None
     tells_refusals: bool = False
+    counts_tokens: bool = False
 
     def __call__(self, example: Example) -> ResultRow:
         def row_of(timed: tuple[dspy.Prediction, Mapping[str, Any]]) -> ResultRow:
             prediction, seconds = timed
             hits = prediction.get("hits") or ()
-            choice = self.system.choice
-            is_recorded = isinstance(self.system.asked, RecordedAnswers)
-            scores = self.scorer(
-                without_recorded(example) if is_recorded else example,
-                prediction,
-                choice.budget if choice else None if self.system.answers else self.k,
-            )
-
-            refusal: dict[str, Any] = {}
+            scores = self.scorer(self.system.scored(example), prediction, self.system.passages(self.k))
+            also: dict[str, Any] = {}
             if self.tells_refusals:
-                refusal = {"refusal": what_was_told(example, prediction, answers=self.system.answers)}
+                also["refusal"] = what_was_told(example, prediction, answers=self.system.answers)
+            if self.counts_tokens:
+                also["tokens"] = sum(hit.chunk.n_tokens for hit in hits)
+            if self.system.is_recorded:
+                also["usage"] = {}  # nothing was asked
             return ResultRow(
                 example.id,
                 self.system.name,
@@ -93,8 +72,7 @@ class Asking:
                 extra={
                     "evidence": excerpts(hits),
                     "undefined": scores.undefined,
-                    **refusal,
-                    **({"usage": {}} if is_recorded else {}),  # nothing was asked
+                    **also,
                     **nearest_question(prediction),
                 },
             )
@@ -102,58 +80,21 @@ class Asking:
         return measured(self.system.name, example, self.prices, lambda: self._asked(example), row_of)
 
     @cached_property
-    def _over_the_rest(self) -> dspy.Module | Retriever:
-        """The system as it is without the hidden documents. Raises EvaluationError if it cannot be made so."""
-        if self.rest is None or self.system.make is None:
-            raise errors.EvaluationError(
-                f"The question hides documents, and kraq cannot hide them from {self.system.name!r}, which it did not "
-                "make. Give a program or retriever by its name."
-            )
-        try:
-            return self.system.make(self.rest)
-        except errors.KraqError as error:  # what has to be prepared first: these questions' affair alone
-            raise errors.EvaluationError(f"The question hides documents: {error}") from error
+    def _without_hidden(self) -> AskedSystem:
+        return self.system.without_hidden(self.rest)
 
     def _asked(self, example: Example) -> tuple[dspy.Prediction, Mapping[str, Any]]:
         """The prediction, and its seconds by stage."""
-        question, system, space = example.question, self.system.asked, self.space
-        if isinstance(system, RecordedAnswers):
-            return system.of(example), {}
-        if hidden_documents(example):
-            system, space = self._over_the_rest, self.rest
+        system, space = self.system, self.space
+        if hidden_documents(example) and not system.is_recorded:
+            system, space = self._without_hidden, self.rest
+        prediction, seconds = system.ask(example, space, self.k)
 
-        started = perf_counter()
-        if example.type == "veracity":
-            question += "\nIs this claim true, false, or a mixture of both?"
-        if not self.system.answers:
-            prediction = dspy.Prediction(hits=system(question, self.k))
-        elif space is not None and isinstance(system, dspy.Module):
-            prediction = space.ask(question, system, next_questions=0)
-        else:
-            prediction = system(question=question)  # type: ignore[call-arg,assignment]
-        if self.system.answers:
-            prediction = _with_answer(prediction)
-        whole = perf_counter() - started
-
-        if self.tells_refusals and space is not None and "answerable" not in prediction:
+        is_judged = system.is_recorded or "answerable" in prediction
+        if self.tells_refusals and space is not None and not is_judged:
             judged = space.answerability(example.question)
             prediction.answerable, prediction.answerable_score = judged.is_answerable, judged.score
-
-        stages = self.system.choice.seconds(prediction) if self.system.choice else {}
-        timings = {TOTAL if stage == "wall" else stage: seconds for stage, seconds in stages.items()}
-        return prediction, timings or {"ask": whole, TOTAL: whole}
-
-
-def _with_answer(prediction: dspy.Prediction | str) -> dspy.Prediction:
-    """The prediction of a program with its `answer`, which it may call `response`, or return as a text alone."""
-    if isinstance(prediction, str):
-        return dspy.Prediction(answer=prediction)
-    if prediction.get("answer") is not None:
-        return prediction
-    if prediction.get("response") is None:
-        fields = ", ".join(prediction.keys()) or "nothing"
-        raise errors.EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
-    return dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
+        return prediction, seconds
 
 
 def hidden_documents(example: Example) -> tuple[str, ...]:

@@ -7,40 +7,36 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval import questions
-from kraq_dspy.eval.about import about_system
-from kraq_dspy.eval.asked import AskedSystem, Asking, hidden_documents
+from kraq_dspy.eval.asked import Asking, hidden_documents
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
-from kraq_dspy.eval.functions import AnsweringFunction, is_answering
 from kraq_dspy.eval.joint import joint_grids
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
-from kraq_dspy.eval.recorded import RecordedAnswers, default_metrics_of, require_recorded
+from kraq_dspy.eval.recorded import default_metrics_of
 from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
+from kraq_dspy.eval.system import Asked, AskedSystem, system_of
 from kraq_dspy.eval.terminal import print_run
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
-from kraq_dspy.ports import Progress, Retriever, SilentProgress
+from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import REJECTED, STALE, Chunk, Document, Entity, Question, Relationship, Summary, content_id
-from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
-
-Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path | None
 
 
 @dataclass(frozen=True)
@@ -221,8 +217,7 @@ def evaluate(
         tells_refusals = not all(map(is_answerable, examples))
         progress = progress or SilentProgress()
         for system in opened:
-            calls_at_once = system.choice.calls_at_once if system.choice else 1
-            at_once = max(1, concurrency // calls_at_once)
+            at_once = max(1, concurrency // system.calls_at_once)
             work = Asking(system, scorer, prices, space, most, rest, tells_refusals)
             write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress)
 
@@ -278,7 +273,7 @@ def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example],
     """Return what can be said with the gold data that the questions have."""
     names: list[str] = []
     has_answers = any(example.answers for example in examples)
-    if all(isinstance(system.asked, RecordedAnswers) for system in systems):
+    if all(system.is_recorded for system in systems):
         return default_metrics_of(examples)
     if any(system.answers for system in systems):
         names += ["token_f1", "exact_match", "contains"] if has_answers else []
@@ -321,41 +316,12 @@ def _opened(
     systems: Asked | Mapping[str, Any], space: Workspace | None, examples: Sequence[Example], stack: ExitStack
 ) -> tuple[list[AskedSystem], Workspace | None]:
     """The systems, and the first index that they work over; what is opened for it is closed with the stack."""
-    if systems is None:
-        require_recorded(examples)
-        about = {"program": "recorded answers"}
-        return [AskedSystem(RecordedAnswers.name, RecordedAnswers(), True, about)], space
     named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
     for name, system in named.items():
         if isinstance(system, str | Path) and (Path(system).is_dir() or str(system).endswith(".kraq")):
             named[name] = stack.enter_context(Workspace.open(system))
     space = space or next((system for system in named.values() if isinstance(system, Workspace)), None)
-    return [_system(name, system, space, examples) for name, system in named.items()], space
-
-
-def _system(name: str, given: Asked | AskedSystem, space: Workspace | None, examples: Sequence[Example]) -> AskedSystem:
-    """The program or the retriever that was given: itself, by an index, or by its name."""
-    if isinstance(given, AskedSystem):
-        return given
-
-    system: Any = given
-    make: Callable[[Workspace], Any] | None = None
-    if isinstance(given, Workspace):
-        system, make = given.program(), Workspace.program
-    elif isinstance(given, str | Path):
-        if space is None:
-            raise ConfigError(f"{str(given)!r} is no index; the name of a program needs one: evaluate(..., space=...).")
-        program = str(given)
-        system, make = space.program(program), lambda index: index.program(program)
-
-    if is_answering(system, examples):
-        system = AnsweringFunction(system)
-    is_retriever = getattr(system, "keeps_contract", False) or not isinstance(system, dspy.Module)
-    if is_retriever:
-        system = as_retriever(system)
-    about = about_system(system, space)
-    shown_name = name or about.get("program") or about["retriever"]
-    return AskedSystem(shown_name, system, not is_retriever, about, make=make)
+    return [system_of(system, name, space, examples) for name, system in named.items()], space
 
 
 def _header(

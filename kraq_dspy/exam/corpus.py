@@ -9,6 +9,7 @@ from functools import cached_property
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.exam.material import Material
+from kraq_dspy.reading.analysis import Analysis
 from kraq_dspy.reading.kept import analyses_of
 from kraq_dspy.reading.reader import reader
 from kraq_dspy.records import Chunk, Community, Entity
@@ -34,6 +35,8 @@ class Corpus:
     chunks: Sequence[Chunk]
     entities: Sequence[Entity]
     communities: Sequence[Community]
+    analyses: Mapping[str, Analysis] = field(default_factory=dict)
+    """What the parser says of the passages in English, by their ids."""
     by_id: Mapping[str, Chunk] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,8 +51,8 @@ class Corpus:
             raise IndexStateError(
                 f"{str(index.path)!r} has no passages to ask about. Build it again: kraq index CORPUS"
             )
-        _remember_what_was_read(index, chunks)
-        return cls(chunks, list(index.all(Entity)), list(index.all(Community)))
+        analyses = _remembered_analyses(index, chunks)
+        return cls(chunks, list(index.all(Entity)), list(index.all(Community)), analyses)
 
     def chunks_of(self, ids: Iterable[str]) -> list[Chunk]:
         """The passages of these ids that are here, in their order."""
@@ -99,10 +102,11 @@ class Corpus:
         return titled
 
 
-def _remember_what_was_read(index: Index, chunks: Sequence[Chunk]) -> None:
-    """Hand the parser's analyses that the index keeps to the reader of this process, which then parses none again."""
+def _remembered_analyses(index: Index, chunks: Sequence[Chunk]) -> Mapping[str, Analysis]:
+    """The parser's analyses that the index keeps; the reader of this process has them too, and parses none again."""
     analyses = analyses_of(index, [chunk.id for chunk in chunks])
     reader().remember({chunk.passage: analyses[chunk.id] for chunk in chunks if chunk.id in analyses})
+    return analyses
 
 
 def is_identifier(name: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.exam import kinds
-from kraq_dspy.exam.kinds.false_premise import is_said
+from kraq_dspy.exam.changes import is_said
 from kraq_dspy.exam.making import TestsetPlan, make_testset
 from kraq_dspy.exam.testset import Testset
 from kraq_dspy.ports import Progress

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from kraq_dspy.language.text import content_words
-from kraq_dspy.records import Entity
+from kraq_dspy.records import PHRASE, Entity
 
 FEWEST = 3
 """Telling words that a question keeps."""
@@ -64,7 +64,7 @@ def other_names(entities: Iterable[Entity]) -> dict[str, str]:
     >>> other_names([ada, Entity("e2", "Ann Byron", "person", "", ("Ann Byron", "Byron"), ())])
     {'Ada Lovelace': 'Countess of Lovelace'}
     """
-    known = list(entities)
+    known = [entity for entity in entities if entity.type != PHRASE]  # a phrase is no name, however it is written
     holders: defaultdict[str, set[str]] = defaultdict(set)
     for entity in known:
         for name in entity.names:
@@ -74,7 +74,7 @@ def other_names(entities: Iterable[Entity]) -> dict[str, str]:
     for entity in known:
         for name in entity.names:
             is_its_own = holders[name.casefold()] == {entity.id}
-            if is_its_own and name not in entity.name:
+            if is_its_own and name.casefold() not in entity.name.casefold():
                 others.setdefault(entity.name, name)
     return others
 

@@ -157,26 +157,35 @@ def _parts_of(turn: str) -> tuple[str, str]:
 def _asked_of_another(question: str, earlier: str) -> str:
     """The earlier question asked of what "What about X?", "And of X?" or "No, I meant X" names; "" for a question of
     another form."""
-    correction = CORRECTION.match(question)
-    instead = None if correction else INSTEAD.match(question)
-    if correction or instead:
-        topic = (correction or instead)["topic"]  # type: ignore[index]
-        return _with_topic(earlier, _bare(topic), "")
-
-    not_that = NOT_THAT.fullmatch(question.rstrip(" ?.!"))
-    if not_that is not None and not _WORD_OF_QUESTION.search(question):
-        return _with_topic(earlier, _bare(not_that["topic"] or not_that["right"]), "")
-
-    no_but = NO_BUT.match(question)
-    if no_but is not None and not _WORD_OF_QUESTION.search(question):
-        return _with_topic(earlier, _bare(no_but["topic"]), "")
+    instead = _put_instead(question)
+    if instead is not None:
+        return _with_topic(earlier, _bare(instead), "")
 
     of_another = OF_ANOTHER.fullmatch(question)
     if of_another is None or _WORD_OF_QUESTION.search(question):
         return ""
-    topic = of_another["topic"]
-    is_named = bool(names_in(question) or ARTICLE.match(topic) or of_another["place"]) or any(map(str.isdigit, topic))
-    return _with_topic(earlier, _bare(of_another["topic"]), of_another["place"] or "") if is_named else ""
+    topic, place = of_another["topic"], of_another["place"] or ""
+    is_named = bool(names_in(question) or ARTICLE.match(topic) or place) or any(map(str.isdigit, topic))
+    return _with_topic(earlier, _bare(topic), place) if is_named else ""
+
+
+def _put_instead(question: str) -> str | None:
+    """What "No, I meant X", "X instead" or "not that, X" puts in the place of what was asked of; None if it does not.
+
+    >>> _put_instead("No, I meant Berlin.")
+    'Berlin.'
+    """
+    corrected = CORRECTION.match(question) or INSTEAD.match(question)
+    if corrected is not None:
+        return corrected["topic"]
+    if _WORD_OF_QUESTION.search(question):
+        return None
+
+    not_that = NOT_THAT.fullmatch(question.rstrip(" ?.!"))
+    if not_that is not None:
+        return not_that["topic"] or not_that["right"]
+    no_but = NO_BUT.match(question)
+    return None if no_but is None else no_but["topic"]
 
 
 def _bare(topic: str) -> str:

@@ -74,7 +74,7 @@ def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = ""
     names = _capitalised_names(sentence, known)
 
     in_order = sorted([*topics, *titles, *names])
-    return list(dict.fromkeys(name for _, name in in_order))
+    return list(dict.fromkeys(name for _, name in in_order if name))
 
 
 def _take_topic(sentence: str, topic: str) -> tuple[list[tuple[int, str]], str]:
@@ -224,7 +224,13 @@ def _term(row: Sequence[str]) -> str:
 
 
 def kind_of(name: str, context: str = "") -> str:
-    """person, organisation, place, event, work, species or concept; `context` is a sentence about it."""
+    """person, organisation, place, event, work, species or concept; `context` is a sentence about it.
+
+    >>> kind_of("Ada Byron"), kind_of("", "Nothing is left of a name of brackets alone.")
+    ('person', 'concept')
+    """
+    if not name:
+        return "concept"
     about = context[context.find(name) + len(name) :] if name in context else ""
     stated = DEFINITION.search(about[:220])
     if stated and stated.start() < 120:
@@ -240,7 +246,7 @@ def kind_of(name: str, context: str = "") -> str:
             if pattern.search(part):
                 return kind
 
-    before = context.partition(name)[0] if name in context else ""
+    before = context.partition(name)[0] if name and name in context else ""
     if before.endswith(('"', "“", "«", "《", "「")):
         return "work"
     if WHERE.search(before[-80:]):

@@ -17,7 +17,6 @@ LONGEST = 140  # characters of a question
 _WORDS = range(3, 19)  # of a heading that is a question
 _LETTERS = range(7, 80)  # the same, in Japanese and Chinese
 _ENDS = re.compile(r"[?？؟]$")
-_INVERTED = re.compile(r"^[¿\s]+")
 _NAME = r"(?P<name>{article}(?:[^\W\d_][\w.+-]*)(?: [A-ZÀ-ÞА-Я][\w.+-]*){{0,3}})"
 _GENERIC = re.compile(
     r"(?:das|dies|dieses|es|er|sie|hier|esto|este|esta|ello|aquí|ce|cela|ceci|il|elle|ici|это|он|она|оно|здесь|to|jest"

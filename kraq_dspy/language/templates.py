@@ -29,6 +29,7 @@ from kraq_dspy.language.told import is_english, language_of, may_be_english
 from kraq_dspy.language.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
 NOTHING_NAMED = "What is this about?"
+_OF_HEADLINE = re.compile(r"What is “(.+)” about\?$")
 _FILE_NAME = re.compile(r"\S*[._/\\]\S*")
 _IS_A = (
     r"(?:(?:,| who) [^,;:]{3,70},)?,? (?P<verb>is|was|are|were) (?:an?|the|one of the|the name of an?)"
@@ -115,10 +116,19 @@ def asks_of_something(question: str) -> bool:
     >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
     (True, False)
     """
-    headline = re.match(r"What is “(.+)” about\?$", question)
+    headline = _OF_HEADLINE.match(question)
     if headline is not None:
         return len(headline[1].split()) > LONGEST_TOPIC
     return not re.match(r"What is said about |What does “|$", question)
+
+
+def asks_of_headline(question: str) -> bool:
+    """Whether a template's question asks what a text with this headline is about.
+
+    >>> asks_of_headline("What is “Copper handles kill bacteria” about?")
+    True
+    """
+    return _OF_HEADLINE.match(question) is not None
 
 
 def question_about_theme(passages: Sequence[str]) -> str:

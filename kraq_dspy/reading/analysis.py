@@ -36,6 +36,23 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """Who does what to what, in the active voice: `verb` is a lemma, and `subject` or `object` "" where none is named.
+
+    `subject` is "we" where the passage speaks of itself, `object` "it" where another sentence names it. `past` says
+    that it was done.
+
+    >>> Act("use", "we", "cookies").past
+    False
+    """
+
+    verb: str
+    subject: str
+    object: str
+    past: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A question that the sentence answers, and the answer in the sentence's words.
 
@@ -53,12 +70,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the passage, as it stands there; `named` and `links` in reading order."""
+    """A sentence of the passage, as it stands there; `named`, `links` and `acts` in reading order."""
 
     text: str
     named: tuple[Named, ...] = ()
     links: tuple[Link, ...] = ()
     asked: tuple[Asked, ...] = ()
+    acts: tuple[Act, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +106,7 @@ def to_values(analysis: Analysis) -> list[Any]:
             [[each.text, each.kind, each.head] for each in sentence.named],
             [[each.source, each.predicate, each.target] for each in sentence.links],
             [[each.question, each.answer, each.word, each.weight, list(each.about)] for each in sentence.asked],
+            [[each.verb, each.subject, each.object, each.past] for each in sentence.acts],
         ]
         for sentence in analysis.sentences
     ]
@@ -95,14 +114,20 @@ def to_values(analysis: Analysis) -> list[Any]:
 
 
 def from_values(values: list[Any]) -> Analysis:
-    """Read what `to_values` wrote."""
+    """Read what `to_values` wrote. An earlier reading kept no acts."""
     title, sentences = values
     read = []
-    for text, named, links, asked in sentences:
+    for text, named, links, asked, *acts in sentences:
         questions = tuple(
             Asked(question, answer, word, weight, tuple(about)) for question, answer, word, weight, about in asked
         )
         read.append(
-            Sentence(text, tuple(Named(*each) for each in named), tuple(Link(*each) for each in links), questions)
+            Sentence(
+                text,
+                tuple(Named(*each) for each in named),
+                tuple(Link(*each) for each in links),
+                questions,
+                tuple(Act(*each) for each in (acts[0] if acts else ())),
+            )
         )
     return Analysis(title, tuple(read))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kraq_dspy.language.names import INITIALS
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.reading.analysis import Link, Named
-from kraq_dspy.reading.vocabulary import FILLERS
+from kraq_dspy.reading.vocabulary import FILLERS, names_a_part
 from kraq_dspy.records import PHRASE
 
 if TYPE_CHECKING:
@@ -33,10 +33,11 @@ _ODD = re.compile(r"[|<>=#*_{}\[\]\\/@]|^\W|\.\.|https?:|www\.")
 
 
 def named_in(sentence: "Span") -> list[Named]:
-    """Names and noun phrases in reading order, each once; a phrase that is a part of a name is left out."""
-    found = [*_names(sentence), *_phrases(sentence)]
-    found.sort(key=lambda each: each[0])
-    unique = {named.text.casefold(): named for _, named in reversed(found)}
+    """Names and noun phrases in reading order, each once; a phrase that is a part of a name is left out, and so is what
+    stands alone in its line, as a heading does."""
+    placed = sorted([*_names(sentence), *_phrases(sentence)], key=lambda each: each[0])
+    unique = {named.text.casefold(): named for _, named in reversed(placed)}
+    unique.pop(sentence.text.strip(" \n:").casefold(), None)
     return list(reversed(unique.values()))
 
 
@@ -50,7 +51,7 @@ def _names(sentence: "Span") -> Iterator[tuple[int, Named]]:
             continue  # "American" says what a thing is like
         text = _clean(list(entity))
         has_noun = any(token.pos_ in ("PROPN", "NOUN") for token in entity) or text[:1].isupper()
-        if text and has_noun and not _is_plain_word(entity):
+        if text and has_noun and not _is_plain_word(entity) and not names_a_part(text):
             taken.update(range(entity.start, entity.end))
             yield entity.start, Named(text, KINDS.get(entity.label_, "concept"), entity.root.lemma_.lower())
 
@@ -61,7 +62,8 @@ def _names(sentence: "Span") -> Iterator[tuple[int, Named]]:
             run.append(token)
             continue
         text = _clean(run)
-        if text and any(letter.isupper() for letter in text) and not (len(run) == 1 and _begins(run[0])):
+        is_name = any(map(str.isupper, text)) and not names_a_part(text)
+        if is_name and not (len(run) == 1 and _begins(run[0])):
             yield run[0].i, Named(text, "concept", run[-1].lemma_.lower())
         run = []
 
@@ -81,7 +83,7 @@ def _phrases(sentence: "Span") -> Iterator[tuple[int, Named]]:
         head = chunk.root
         if head.pos_ != "NOUN" or head.ent_type_ in MEASURES:
             continue
-        words = [token for token in chunk if not _is_left_out(token)]
+        words = _behind_left_out(list(chunk))
         while words and (words[0].pos_ not in ("NOUN", "PROPN", "ADJ", "VERB") or not words[0].text[:1].isalpha()):
             words.pop(0)
         if not words or len(words) > LONGEST_PHRASE or (len(words) == 1 and head.lemma_.lower() in FILLERS):
@@ -89,6 +91,19 @@ def _phrases(sentence: "Span") -> Iterator[tuple[int, Named]]:
         text = _clean(words)
         if text:
             yield words[0].i, Named(_lowered(words, text), PHRASE, head.lemma_.lower())
+
+
+def _behind_left_out(words: "list[Token]") -> "list[Token]":
+    """The words behind the last one that names nothing: "83 percent fewer colonies" names colonies. A hyphen between
+    two words is a part of them."""
+    kept = [*words]
+    while kept and _is_left_out(kept[-1]):
+        kept.pop()
+    for place in range(len(kept) - 1, -1, -1):
+        is_hyphen = kept[place].text == "-" and place > 0 and not kept[place - 1].whitespace_
+        if _is_left_out(kept[place]) and not is_hyphen:
+            return kept[place + 1 :]
+    return kept
 
 
 def _is_left_out(token: "Token") -> bool:
@@ -135,11 +150,11 @@ def links_in(sentence: "Span", named: list[Named]) -> list[Link]:
         subjects = [child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass")]
         if not subjects:
             continue
-        source = _name_of(subjects[0], by_text)
+        source = name_in(subjects[0], by_text)
         if not source:
             continue
         for predicate, target_token in _targets(verb):
-            target = _name_of(target_token, by_text)
+            target = name_in(target_token, by_text)
             if target and target != source:
                 links.append(Link(source, predicate, target))
     return links
@@ -164,7 +179,7 @@ def _verb_phrase(verb: "Token") -> str:
     return " ".join(token.lower_ for token in sorted([*parts, verb], key=lambda token: token.i))
 
 
-def _name_of(token: "Token", by_text: dict[str, str]) -> str:
+def name_in(token: "Token", by_text: dict[str, str]) -> str:
     """The longest thing that is named with this head; "" for none."""
     for start in range(token.left_edge.i, token.i + 1):
         for end in range(min(token.right_edge.i, token.i + 4), token.i - 1, -1):

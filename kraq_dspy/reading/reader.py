@@ -4,16 +4,21 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from kraq_dspy.language.text import sentences
 from kraq_dspy.language.told import language_of, may_be_english
-from kraq_dspy.reading.analysis import Analysis, Sentence
+from kraq_dspy.reading.acts import SAID_ALOUD, acts_in
+from kraq_dspy.reading.analysis import Act, Analysis, Named, Sentence
 from kraq_dspy.reading.asking import asked_of, plain_text
 from kraq_dspy.reading.parse import links_in, named_in
 from kraq_dspy.reading.pipeline import pipeline
+from kraq_dspy.reading.titles import meant_by_pronouns, speaker_of, tale_of
+from kraq_dspy.reading.transcripts import SPOKEN, asked_of_turn, turns_of
+from kraq_dspy.reading.turns import label_of, mail_of, speakers_of, without_label
 
-READING = 1
+READING = 3
 """The version of what is read, and how: to be raised with each change of it."""
 MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 """Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
@@ -21,11 +26,21 @@ REMEMBERED = 2_000  # passages
 LONGEST = 1_200  # characters of a sentence that is parsed; what is longer is a list or a table
 TELLING = 240  # letters from which on a passage tells its language; a shorter one is in its document's
 _BATCH = 64  # sentences that are parsed at once
-_SITE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|co|uk|info|tv|us)")
-_SPEAKER = re.compile(r"^[A-Z][\w .'-]{0,30}: ")
 _APART = re.compile(r"(?<=\w) ([.,;:!?]|'(?:s|t|ll|re|ve|d|m)\b|n't\b)")
 """Punctuation that a data set has set apart from its word."""
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_OF_TABLE = re.compile(r"[|\t]")
 _FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a passage says of a sentence: who "we" are, which tale it is of, whose turn it is, who "he" is."""
+
+    speaker: str
+    tale: str
+    turn: str
+    meant: str
 
 
 class Reader:
@@ -60,28 +75,43 @@ class Reader:
 
     def _parsed(self, passages: Sequence[str]) -> Iterator[Analysis]:
         titled = [title_and_text(passage) for passage in passages]
-        parts = [sentences(text) for _, text in titled]
+        parts = [sentences(_CODE.sub("", text)) for _, text in titled]
+        labels_of = [[label_of(part) for part in own] for own in parts]
+        people_of = [speakers_of(labels, text, _is_named) for text, labels in zip(passages, labels_of, strict=True)]
         parsed = self._sentences(
-            (part, speaker_of(title), tale_of(title, own))
-            for (title, _), own in zip(titled, parts, strict=True)
-            for part in own
+            (part, _Around(speaker_of(title), tale_of(title, own), turn, meant))
+            for (title, _), own, labels, people in zip(titled, parts, labels_of, people_of, strict=True)
+            for part, turn, meant in zip(own, turns_of(labels, people), meant_by_pronouns(title, own), strict=True)
         )
-        for (title, _), own in zip(titled, parts, strict=True):
-            yield Analysis(title, tuple(sentence for _ in own for sentence in next(parsed)))
+        for passage, (title, _), labels, people in zip(passages, titled, labels_of, people_of, strict=True):
+            spoken = [
+                _said_by(label, sentence) if label in people else sentence
+                for label in labels
+                for sentence in next(parsed)
+            ]
+            mail = mail_of(passage)
+            head = mail.head() if mail else None
+            yield Analysis(title, tuple([head, *spoken] if head else spoken))
 
-    def _sentences(self, parts: Iterable[tuple[str, str, str]]) -> Iterator[list[Sentence]]:
+    def _sentences(self, parts: Iterable[tuple[str, _Around]]) -> Iterator[list[Sentence]]:
         """What the parser says of each part; it finds the sentences of texts in one case, which rules do not."""
         every = list(parts)
         docs = pipeline().pipe((_parseable(text) for text, *_ in every), batch_size=_BATCH)
-        for (text, speaker, tale), doc in zip(every, docs, strict=True):
+        for (text, around), doc in zip(every, docs, strict=True):
             spans = list(doc.sents)
             read = []
             for span in spans:
                 named = named_in(span)
                 own_text = text if len(spans) == 1 else span.text.strip()
-                read.append(
-                    Sentence(own_text, tuple(named), tuple(links_in(span, named)), tuple(asked_of(span, speaker, tale)))
+                asked, acts = (
+                    asked_of(span, around.speaker, around.tale, around.meant, around.turn),
+                    acts_in(span, named),
                 )
+                if around.turn and len(own_text.split()) >= SPOKEN.start:
+                    asked += asked_of_turn(without_label(own_text), named, around.turn)
+                    acts.append(Act(SAID_ALOUD, around.turn, ""))
+                links = links_in(span, named)
+                read.append(Sentence(own_text, tuple(named), tuple(links), tuple(asked), tuple(acts)))
             yield read or [Sentence(text)]
 
 
@@ -104,35 +134,37 @@ def is_english(text: str, document: str = "") -> bool:
 
 
 def title_and_text(passage: str) -> tuple[str, str]:
-    """A short first line without a full stop is a title; what names nothing (a number, a file) is left out."""
+    """A short first line without a full stop is a title, and so is the subject of a mail; what names nothing (a number,
+    a file) is left out, and so is the head of a table."""
+    mail = mail_of(passage)
+    if mail is not None:
+        return mail.subject, mail.text
     first, _, rest = passage.strip().partition("\n")
     first = first.strip().lstrip("# ").strip()
     is_title = 0 < len(first) <= 100 and len(first.split()) <= 14 and not first.endswith((".", "。", ":", "?"))
+    is_head = _OF_TABLE.search(first) and _OF_TABLE.search(rest.strip().partition("\n")[0])
+    is_title = is_title and not is_head
     if rest.strip() and is_title:
         return first if re.search(r"[^\W\d_]{2}", first) and not _FILE.fullmatch(first) else "", rest.strip()
     return "", passage.strip()
 
 
-def speaker_of(title: str) -> str:
-    """Who "we" are in a document: the site or the organisation that its title names; "" if it names none."""
-    if _SITE.fullmatch(title):
-        return title
-    return ""
+@lru_cache(maxsize=2048)
+def _is_named(label: str) -> bool:
+    """Whether the parser takes a label as a whole for the name of somebody."""
+    entities = pipeline()(f"{label} said that it was late.").ents
+    return any(entity.text == label and entity.label_ in ("PERSON", "ORG") for entity in entities)
 
 
-def tale_of(title: str, parts: Sequence[str]) -> str:
-    """The title of a text all in small letters, which tells of figures; "" of any other.
-
-    >>> tale_of("the fox and the geese", ["the fox came to a meadow ."])
-    'the fox and the geese'
-    """
-    is_short = 0 < len(title.split()) <= 8 and not re.search(r"[\d“”\"]", title)
-    return title if is_short and title.islower() and all(map(str.islower, parts[:10])) else ""
+def _said_by(speaker: str, sentence: Sentence) -> Sentence:
+    return replace(sentence, named=(Named(speaker, "person"), *sentence.named))
 
 
 def _parseable(text: str) -> str:
-    """The sentence without who speaks it and without citations; in small letters where it is all capitals."""
-    text = plain_text(_SPEAKER.sub("", text)) if len(text) <= LONGEST and "|" not in text and "\t" not in text else ""
+    """The sentence without who speaks it and without citations; in small letters where it is all capitals. Of a table
+    nothing is parsed."""
+    is_prose = len(text) <= LONGEST and not _OF_TABLE.search(text)
+    text = plain_text(without_label(text)) if is_prose else ""
     text = _APART.sub(r"\1", text)
     letters = [letter for letter in text if letter.isalpha()]
     is_shouted = len(letters) > 20 and sum(map(str.isupper, letters)) > 0.9 * len(letters)

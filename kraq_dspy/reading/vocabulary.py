@@ -1,9 +1,10 @@
 """Lists the words that the reading of English knows by heart; they stand in `words.toml`."""
 
+import re
 import tomllib
 from pathlib import Path
 
-from kraq_dspy.language.vocabulary import PEOPLE
+from kraq_dspy.language.vocabulary import GENERIC_HEADINGS, PEOPLE
 
 _WORDS = {
     name: frozenset(words.split())
@@ -18,3 +19,27 @@ STUDIED = _WORDS["studied"]
 INTRANSITIVE = _WORDS["intransitive"]
 PHRASES = _WORDS["phrases"]
 DETERMINERS = _WORDS["determiners"]
+LIGHT = _WORDS["light"]
+AT_HAND = _WORDS["at_hand"]
+KNOWN = _WORDS["known"]
+AFFECTING = _WORDS["affecting"]
+CAUSING = frozenset(verb.replace("_", " ") for verb in _WORDS["causing"])
+CHANGING = _WORDS["changing"]
+USING = _WORDS["using"]
+SHARING = _WORDS["sharing"]
+KEEPING = _WORDS["keeping"]
+UNASKED = _WORDS["unasked"]
+TELLING = _WORDS["telling"]
+GENERAL = _WORDS["general"]
+
+SECTIONS = _WORDS["sections"] | GENERIC_HEADINGS
+_NUMBER = re.compile(r"[\s#.]*\d+[a-z]?$|:$")
+
+
+def names_a_part(name: str) -> bool:
+    """Whether a name is that of a part of a text, and of nothing that the text tells.
+
+    >>> [name for name in ("Description", "Meeting 11", "Report 44", "Apollo 11") if names_a_part(name)]
+    ['Description', 'Meeting 11', 'Report 44']
+    """
+    return _NUMBER.sub("", name.strip()).casefold() in SECTIONS

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -211,7 +211,9 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
 
     A word weighs (1 + ln tf) * idf, with the idf of BM25 taken over `passages` alone. So nothing has to be known of the
     corpus, and a word that all candidates share says nothing about which of them is better. Words that no passage has
-    do not count for the question's length either.
+    do not count for the question's length either. Figures that the question does not name do not count for a passage's
+    length: nearly each figure of a table is a rare word, so a table that has the question's words would be nearer to
+    none of them (docs/results/corpora.md).
     """
     terms = [_terms_of(passage) for passage in passages]
     of_question: dict[str, float] = {}
@@ -227,7 +229,7 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
     if not length:
         return cosines
 
-    lengths = _lengths(terms).tolist()
+    lengths = _lengths(terms, of_question).tolist()
     for row, each in enumerate(terms):
         shared = [word for word in of_question if word in each.weights]
         dot = sum(of_question[word] * (each.weights[word] * idf_of_word[word]) for word in shared)
@@ -238,11 +240,13 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """The different words of a passage: each with its weight, 1 + ln tf; their hashes; and the weights as an array."""
+    """The different words of a passage: each with its weight, 1 + ln tf; their hashes; the weights as an array; and the
+    places of the figures."""
 
     weights: Mapping[str, float]
     hashes: NDArray[np.int64]
     values: NDArray[np.float64]
+    figures: Mapping[str, int]
 
 
 @lru_cache(maxsize=1024)
@@ -250,20 +254,31 @@ def _terms_of(passage: str) -> _Terms:
     """Kept, since the same passages are candidates again and again."""
     weights = {word: 1 + math.log(count) for word, count in Counter(_words(passage)).items()}
     hashes = np.fromiter(map(hash, weights), np.int64, len(weights))
-    return _Terms(weights, hashes, np.fromiter(weights.values(), np.float64, len(weights)))
+    figures = {word: place for place, word in enumerate(weights) if word[0].isdigit()}
+    return _Terms(weights, hashes, np.fromiter(weights.values(), np.float64, len(weights)), figures)
 
 
-def _lengths(terms: Sequence[_Terms]) -> NDArray[np.float64]:
-    """float64 `[n_passages]`: the length of each passage's tf-idf vector. Words are counted by their hashes of 64 bits,
-    at once for all passages."""
+def _lengths(terms: Sequence[_Terms], of_question: Collection[str]) -> NDArray[np.float64]:
+    """float64 `[n_passages]`: the length of each passage's tf-idf vector without figures that the question lacks. Words
+    are counted by their hashes of 64 bits, at once for all passages."""
     hashes = np.concatenate([each.hashes for each in terms])
-    values = np.concatenate([each.values for each in terms])
+    values = np.concatenate([_without_other_figures(each, of_question) for each in terms])
     rows = np.repeat(np.arange(len(terms)), [len(each.weights) for each in terms])
 
     _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     weighted = values * _idf(counts, len(terms))[place]
     lengths: NDArray[np.float64] = np.sqrt(np.bincount(rows, weighted**2, len(terms)))
     return lengths
+
+
+def _without_other_figures(terms: _Terms, of_question: Collection[str]) -> NDArray[np.float64]:
+    """The weights, with 0 for figures that the question does not name."""
+    left_out = [place for figure, place in terms.figures.items() if figure not in of_question]
+    if not left_out:
+        return terms.values
+    values = terms.values.copy()
+    values[left_out] = 0.0
+    return values
 
 
 def _idf(n_with: Any, total: int) -> Any:

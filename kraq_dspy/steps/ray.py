@@ -76,10 +76,7 @@ class RaySteps(StoredSteps):
             )
 
         settings = with_adapter(self.models.settings.role(role))
-        with dspy.context(lm=None):
-            own = lm_of(program)
-        model = settings.model if own is None else str(own.model)  # not made here: its key may be elsewhere
-        max_tokens = settings.max_tokens if own is None else limit_of(own)
+        model, max_tokens = _model_of(program, settings)
         keeper = StageResults(self.results, stage, program, model, max_tokens)
         failures = StageFailures(stage, f"items of the stage {stage!r}", model=model)
         if total is not None:
@@ -299,3 +296,15 @@ def _as_it_was_raised(kind: str, message: str) -> KraqError:
     raised = getattr(errors, kind, KraqError)
     error: KraqError = raised.__new__(raised, message)
     return error
+
+
+def _model_of(program: dspy.Module, settings: RoleSettings) -> tuple[str, int | None]:
+    """The name of the model that a program asks, its own or the role's, and the most tokens of a reply.
+
+    The role's model is not made here, since its key may be on other machines.
+    """
+    with dspy.context(lm=None):
+        own = lm_of(program)
+    if own is None:
+        return settings.model, settings.max_tokens
+    return str(own.model), limit_of(own)

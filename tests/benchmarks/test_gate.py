@@ -23,6 +23,8 @@ from kraq_dspy.eval.gate import worse_checks
 from kraq_dspy.records import Chunk, Document, Hit
 from tests.conftest import KeywordEmbedder
 
+pytestmark = pytest.mark.slow
+
 WORDS = ("harbour", "lighthouse", "ferry", "bridge", "market", "castle", "river", "garden", "station", "museum")
 MORE = "Many people come here on a sunny day. " * 12
 ARCHIVE = [Document(f"a{number}", f"Archive {number}", f"Box {number} holds letters. {MORE}") for number in range(50)]

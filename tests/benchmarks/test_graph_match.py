@@ -6,6 +6,8 @@ from graph_match import ExtractedGraph, fact_coverages, link_matches, name_match
 from kraq_dspy.errors import EvaluationError
 from tests.conftest import KeywordEmbedder
 
+pytestmark = pytest.mark.slow
+
 FACT = "The caterpillar sheds its skin."
 SHED = ("caterpillar", "sheds", "its skin")
 

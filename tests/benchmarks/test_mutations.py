@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from mutations import PARTS, ROOT, Part, drawn, mutations_of
 
+pytestmark = pytest.mark.slow
+
 PART = Part("a part", ("a.py",), ())
 SOURCE = '''
 def share(k: int = 5) -> float:

@@ -8,6 +8,8 @@ import pytest
 
 from kraq_dspy.eval.datasets import Example
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 

@@ -19,6 +19,8 @@ from stand_in import stand_in
 from kraq_dspy.extend import load_embedder
 from kraq_dspy.settings import EncoderSettings
 
+pytestmark = pytest.mark.slow
+
 Modules = Callable[[str], ModuleType]
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

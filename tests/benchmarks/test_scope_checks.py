@@ -6,6 +6,8 @@ import pytest
 from mutations import ROOT
 from scope_checks import CHECKS, Check
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.what)
 def test_each_check_stands_in_its_file_once_and_the_file_is_a_program_without_it(check: Check) -> None:

@@ -8,6 +8,8 @@ import pytest
 from testset_ranking import Questions, ask, compare, faults, lacking, part_in
 from testset_systems import SYSTEMS, K, Scores
 
+pytestmark = pytest.mark.slow
+
 ADA, EVE, BOB = ("Where did Ada live?", {"ada"}), ("Where did Eve live?", {"eve"}), ("Who was Bob?", {"bob"})
 
 

@@ -14,6 +14,8 @@ from kraq_dspy.records import Usage
 from kraq_dspy.workspace import Workspace
 from tests.mills import MILLS, index_of_mills
 
+pytestmark = pytest.mark.slow
+
 
 class Writer(dspy.BaseLM):
     """Fills in every field that the two ways ask for, from the names of the mills in the prompt."""

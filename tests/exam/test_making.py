@@ -10,7 +10,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset, read_questions
-from kraq_dspy.eval.asked import AskedSystem
+from kraq_dspy.eval.system import AskedSystem
 from kraq_dspy.exam.making import estimate_testset
 from kraq_dspy.exam.testset import as_line, as_row
 from kraq_dspy.extend import LanguageModels
@@ -59,11 +59,8 @@ def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_lef
     assert kinds["fact"] >= 3
     assert kinds["bridge"] >= 1
     assert kinds["unanswerable"] >= 1
-    press = next(
-        row for row in made if row.question == "What is the connection between the Hogarth Press and Virginia Woolf?"
-    )
-    assert set(press.supporting_ids) >= {"virginia-woolf", "hogarth-house"}
-    assert len(press.nuggets) >= 2
+    assert all(len(row.nuggets) > 1 for row in made if row.type == "broad")
+    assert not any(row.question.startswith(("What is known", "What is the connection")) for row in made)
     assert all(len(row.passages) > 1 for row in made if row.type == "broad")
     assert set(made.left_out.values()) <= {"no question passed", "nothing to ask it of"}
     assert {row.model for row in made} == {"embedded"}
@@ -133,29 +130,21 @@ def test_what_more_than_eight_passages_tell_is_no_broad_question(
     n_passages: int, is_asked: bool, tmp_path: Path
 ) -> None:
     """Of more, nobody knows whether those that were found are all that there are."""
-    text = "Nora Quill keeps the Orr Lighthouse with a crew of {} since 19{}."
-    years = range(10, 10 + n_passages)
-    documents = [Document(f"d{year}", f"Season {year}", text.format(year, year)) for year in years]
+    painted = {
+        "Orr": "iron gate", "Lurr": "stone pier", "Harrow": "garden fence", "Denby": "chapel roof",
+        "Ashford": "school bench", "Milton": "market hall", "Selby": "bakery oven", "Thorne": "ferry deck",
+        "Wexley": "tower clock",
+    }  # fmt: skip
+    documents = [
+        Document(town, town, f"Nora Quill painted the {thing} of {town} in 19{year}.")
+        for year, (town, thing) in enumerate([*painted.items()][:n_passages], 10)
+    ]
     build_index(documents, tmp_path / "lighthouse.kraq")
     with Workspace.open(tmp_path / "lighthouse.kraq") as space:
         made = make_testset(space, plan=TestsetPlan(4, {"broad": 1}))
 
     assert ([len(row.passages) for row in made] == [n_passages]) is is_asked
     assert (made.rejected.get("is told by too many passages", 0) == 0) is is_asked
-
-
-def test_how_two_things_are_related_is_asked_in_no_other_words(tmp_path: Path) -> None:
-    """Nothing but this form says what the passages are looked up by; their own word for it may stay."""
-    text = "Nora Quill keeps the Orr Lighthouse with a crew of {} since 19{}. All are related."
-    documents = [Document(f"d{year}", f"Season {year}", text.format(year, year)) for year in range(10, 16)]
-    build_index(documents, tmp_path / "lighthouse.kraq")
-    with Workspace.open(tmp_path / "lighthouse.kraq") as space:
-        plan = TestsetPlan(4, {"broad": 1})
-        make_testset(space, plan=plan, draft=tmp_path / "draft.jsonl")
-
-    asked = (tmp_path / "draft.jsonl").read_text("utf-8")
-    assert "What is the connection between " in asked
-    assert "What is the link between " not in asked
 
 
 def test_the_same_seed_makes_the_same_set_and_another_one_another(folder: Path, made: Testset) -> None:

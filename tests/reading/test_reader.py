@@ -5,13 +5,13 @@ import pytest
 from kraq_dspy.errors import ModelError
 from kraq_dspy.reading import pipeline as pipelines
 from kraq_dspy.reading.analysis import Analysis, from_values, to_values
-from kraq_dspy.reading.reader import Reader, is_english, reader
+from kraq_dspy.reading.reader import Reader, is_english, reader, title_and_text
 from kraq_dspy.records import PHRASE
 
 LIGHTHOUSE = (
     "Harrow lighthouse\n"
     "Mira Tolan repaired the old lamp in 1902. The keeper watched the harbor because two ships had sunk near Harrow. "
-    "The harbor commission paid forty workers for the new tower."
+    "The harbor commission of Harrow paid forty workers for a new tower."
 )
 TALE = (
     "the fox and the geese\n"
@@ -47,7 +47,7 @@ def test_a_statement_is_asked_about_by_its_subject_its_object_its_time_and_its_n
     assert asked["Who repaired the old lamp in 1902?"] == "Mira Tolan"
     assert asked["What did Mira Tolan repair in 1902?"] == "the old lamp"
     assert asked["When did Mira Tolan repair the old lamp?"] == "in 1902"
-    assert asked["How many workers did the harbor commission pay for the new tower?"] == "forty"
+    assert asked["How many workers did the harbor commission of Harrow pay for a new tower?"] == "forty"
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,25 @@ def test_another_file_than_the_known_one_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(pipelines._FILES, "tokenizer", (pipelines._FILES["tokenizer"][0], "0" * 64))
     with pytest.raises(ModelError, match=r"tokenizer.*0{64}.*pip install"):
         pipelines.pipeline_folder()
+
+
+@pytest.mark.parametrize(
+    ("passage", "people"),
+    [
+        ("Nadia Brandt: Okay, let's start. We chose the rubber case.", {"Nadia Brandt"}),
+        ("PhD A: It works.\nGrad B: Why?\nPhD A: It has a battery.", {"PhD A", "Grad B"}),
+        ("Machine Learning: The study of programs that learn from data.", set()),
+        ("New York: We offer tours of the harbor on Sundays.", set()),
+        ("Results: We measured the uptake of nitrogen in three estuaries.", set()),
+        ("From: Ada Byron <ada@engine.org>\nTo: All members\nSubject: Re: Cards\n\nThe cards are here.", {"Ada Byron"}),
+    ],
+    ids=["a turn", "turns", "a glossary", "a place", "a section", "a mail"],
+)
+def test_who_speaks_is_somebody_and_a_heading_is_not(passage: str, people: set[str]) -> None:
+    named = {named.text for s in read(passage).sentences for named in s.named if named.kind == "person"}
+    assert named == people
+
+
+def test_the_title_of_a_web_page_is_one_and_the_head_of_a_table_is_not() -> None:
+    assert title_and_text("Opening hours | Harrow\nThe museum opens at nine.")[0] == "Opening hours | Harrow"
+    assert title_and_text("Region | Sales\nNorth | 1,204")[0] == ""

@@ -87,6 +87,14 @@ def test_sparse_cosine_of_nothing_in_common_is_zero() -> None:
     assert sparse_cosines("red", []).tolist() == []
 
 
+def test_figures_that_the_question_does_not_name_make_a_table_no_longer() -> None:
+    words, table = "net income of the north", "net income north | 2018 | 2019 | 831.7 | 8.7 | 840.4 | 1,571.7 | 3.1"
+    cosines = sparse_cosines("What was the net income in 2019?", [words, table, "other words"])
+    assert cosines[1] > cosines[0]
+    assert sparse_cosines("net income", ["net income 2018", "other"])[0] == pytest.approx(1)
+    assert sparse_cosines("831", ["831 840", "other"])[0] == pytest.approx(1)
+
+
 def test_a_passage_that_is_the_question_has_sparse_cosine_one() -> None:
     assert sparse_cosines("Red stone", ["red STONE!", "other"])[0] == pytest.approx(1)
 

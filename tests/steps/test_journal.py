@@ -1,15 +1,15 @@
 """Tests that what was paid for is kept in one way in every run's own file, and that files of earlier versions serve."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError, KraqError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import RowWriter, RunHeader
-from kraq_dspy.extend import LanguageModels
 from kraq_dspy.finetune.teacher import PairWriter
 from kraq_dspy.optimize.kept_answers import kept_answers
 from kraq_dspy.papers.tables.data import kept_replies
@@ -31,13 +31,21 @@ def replies_of_a_compile(path: Path) -> set[Any]:
 
 
 def references_of_a_table(path: Path) -> set[Any]:
-    """The ids of the questions whose reply is known; a question that is asked would fail."""
-    lm = LanguageModels()["teacher"]
-    return set(kept_replies(path, "references", [], not_to_be_asked, lm, at_once=1, progress=SilentProgress()))
+    """The ids of the questions that are not asked, of two."""
+    asked: set[str] = set()
+    replies_to(["q1", "q2"], path, dspy.LM("openai/teacher"), asked)
+    return {"q1", "q2"} - asked
 
 
-def not_to_be_asked(example: Example) -> str:
-    raise AssertionError(f"{example.id} is paid for twice")
+def replies_to(ids: Sequence[str], path: Path, lm: dspy.LM, asked: set[str]) -> dict[str, Any]:
+    """The replies of a model, which says its name; `asked` gets the ids of the questions that it was asked."""
+
+    def ask(example: Example) -> str:
+        asked.add(example.id)
+        return str(lm.model)
+
+    examples = [Example(id, f"What is {id}?", ()) for id in ids]
+    return kept_replies(path, "references", examples, ask, lm, at_once=1, progress=SilentProgress())
 
 
 def pairs_for_training(path: Path) -> set[Any]:
@@ -114,6 +122,18 @@ def test_a_line_of_another_file_is_named_with_its_place(form: str, tmp_path: Pat
 
     with pytest.raises((ConfigError, EvaluationError), match=r"jsonl(\.rejected)?, line 2 is not a line of the "):
         keys_in(path)
+
+
+def test_what_another_model_replied_is_asked_again(tmp_path: Path) -> None:
+    """A run that was ended before its first row may go on with another teacher; its references are not mixed."""
+    path, asked = tmp_path / "references.jsonl", set[str]()
+    replies_to(["q1"], path, dspy.LM("openai/first"), asked)
+
+    replies = replies_to(["q1", "q2"], path, dspy.LM("openai/second"), asked)
+    assert replies == {"q1": "openai/second", "q2": "openai/second"}
+    asked.clear()
+    assert replies_to(["q1"], path, dspy.LM("openai/first"), asked) == {"q1": "openai/first"}
+    assert asked == set()
 
 
 def of_key(line: Any) -> tuple[str, Any]:

@@ -1,13 +1,22 @@
 """Answers one question after another over an index and models that stay open: `kraq chat`."""
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.failures import in_words
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import errors, say, show_error
+
+if TYPE_CHECKING:
+    import dspy
+
+    from kraq_dspy.records import Turn
+    from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.choices import ProgramChoice
+    from kraq_dspy.workspace.suggesting import SuggestedQuestion
 
 HELP = (
     "A question is answered from the index. A number asks the suggested question with that number. /new begins another "
@@ -30,10 +39,6 @@ class Chat(TakesStates, ChosenProgram, Reads, Refuses):
     stream: Stream = True
 
     def run(self) -> None:
-        from kraq_dspy.asset.corpus.normalise import normalised
-        from kraq_dspy.records import Turn
-        from kraq_dspy.workspace.not_searched import is_searched
-
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401 (input uses it)
         choice = self.choice()
@@ -42,54 +47,83 @@ class Chat(TakesStates, ChosenProgram, Reads, Refuses):
             program = space.make_program(choice)
             self.require_asked("chat", "conversation", programs=[program])
             model = space.models[choice.role].model  # an error of its name or file ends the chat before a question
-            suggested = list(space.starters(4))
-            turns: list[Turn] = []
+            talk = _Talk(self, choice, space, program, model, list(space.starters(4)))
             say(
                 f"{self.index_dir}, {choice.spec.name}. A number asks a suggested question; /new begins another "
                 "conversation; /help tells more; an empty line ends.",
                 style="dim",
             )
-            show_suggested(suggested, "to begin with:")
+            show_suggested(talk.suggested, "to begin with:")
             while line := _line():
-                if line == "/help":
-                    say(HELP, style="dim")
-                    continue
-                if line == "/new":
-                    turns.clear()
-                    say("A new conversation.", style="dim")
-                    continue
-                if line.startswith("/") and line[1:].isalpha():
-                    say(f"There is no command {line!r}. {HELP}", style="dim")
-                    continue
-                question, history = normalised(line), tuple(turns)
-                is_suggested = line.isdecimal() and 0 < int(line) <= len(suggested)
-                if is_suggested:
-                    question, history = suggested[int(line) - 1].text, ()
-                try:
-                    prepared = (
-                        space.prepared(question) if self.is_default and not (history or self.program_state) else None
-                    )
-                    answer = prepared or asked(
-                        space,
-                        program,
-                        question,
-                        stream=self.stream,
-                        history=history,
-                        refuse=self.refuses(space),
-                        anyway=self.answer_anyway or is_suggested,
-                    )
-                except Exception as error:  # of this question; the next one may do
-                    failure = in_words(error)
-                    if failure is None:
-                        raise
-                    show_error(failure)
-                    continue
-                if not is_searched(answer):
-                    say(str(answer.answer))
-                    continue
-                turns.append(Turn(answer.get("standalone_question") or question, str(answer.answer or "")))
-                suggested = list(answer.get("next_questions") or ())
-                show_answer(question, choice, model, answer, self.evidence)
+                if not talk.obeys(line):
+                    talk.ask(line)
+
+
+@dataclass
+class _Talk:
+    """A conversation in the terminal: its turns, and the questions that were suggested last."""
+
+    command: Chat
+    choice: "ProgramChoice"
+    space: "Workspace"
+    program: "dspy.Module"
+    model: str
+    suggested: "list[SuggestedQuestion]"
+    turns: "list[Turn]" = field(default_factory=list)
+
+    def obeys(self, line: str) -> bool:
+        """Do what a line with a slash says; False for a question."""
+        if line == "/help":
+            say(HELP, style="dim")
+        elif line == "/new":
+            self.turns.clear()
+            say("A new conversation.", style="dim")
+        elif line.startswith("/") and line[1:].isalpha():
+            say(f"There is no command {line!r}. {HELP}", style="dim")
+        else:
+            return False
+        return True
+
+    def ask(self, line: str) -> None:
+        """Answer a question, or the suggested one of this number. An error of the question ends nothing."""
+        from kraq_dspy.asset.corpus.normalise import normalised
+        from kraq_dspy.records import Turn
+        from kraq_dspy.workspace.not_searched import is_searched
+
+        is_suggested = line.isdecimal() and 0 < int(line) <= len(self.suggested)
+        question = self.suggested[int(line) - 1].text if is_suggested else normalised(line)
+        try:
+            answer = self._answer(question, is_suggested=is_suggested)
+        except Exception as error:  # of this question; the next one may do
+            failure = in_words(error)
+            if failure is None:
+                raise
+            show_error(failure)
+            return
+
+        if not is_searched(answer):
+            say(str(answer.answer))
+            return
+        self.turns.append(Turn(answer.get("standalone_question") or question, str(answer.answer or "")))
+        self.suggested = list(answer.get("next_questions") or ())
+        show_answer(question, self.choice, self.model, answer, self.command.evidence)
+
+    def _answer(self, question: str, *, is_suggested: bool) -> "dspy.Prediction":
+        """The prepared answer if the question begins a conversation and there is one, else the program's."""
+        command, history = self.command, () if is_suggested else tuple(self.turns)
+        takes_prepared = command.is_default and not (history or command.program_state)
+        prepared = self.space.prepared(question) if takes_prepared else None
+        if prepared:
+            return prepared
+        return asked(
+            self.space,
+            self.program,
+            question,
+            stream=command.stream,
+            history=history,
+            refuse=command.refuses(self.space),
+            anyway=command.answer_anyway or is_suggested,
+        )
 
 
 def _line() -> str:

@@ -45,7 +45,8 @@ class TableGroup(TyperGroup):
     `kraq eval recorded answers.csv`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
-        from kraq_dspy.papers.catalogue import papers_tables  # with DSPy, for which help need not wait
+        from kraq_dspy.eval.questions import FORMATS  # with DSPy, for which help need not wait
+        from kraq_dspy.papers.catalogue import papers_tables
 
         if not args or args[0] in self.commands:
             return super().resolve_command(ctx, args)
@@ -55,7 +56,7 @@ class TableGroup(TyperGroup):
             return super().resolve_command(ctx, ["table", *args])
         if first.endswith(".kraq") or Path(first).is_dir():
             return super().resolve_command(ctx, ["index", *args])
-        if Path(first).is_file():
+        if Path(first).is_file() or first.lower().endswith(FORMATS):
             return super().resolve_command(ctx, ["recorded", *args])
 
         near = did_you_mean(first, [*self.commands, *TABLES, *papers_tables()])

@@ -15,14 +15,11 @@ from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.defaults import RETRIEVED
 
 if TYPE_CHECKING:
-    import dspy
-
-    from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.eval.datasets import Example
     from kraq_dspy.eval.metrics.generation import BertScorer
     from kraq_dspy.eval.statistics import Interval
     from kraq_dspy.eval.summary import TableSummary
-    from kraq_dspy.ports import Retriever
+    from kraq_dspy.eval.system import AskedSystem
     from kraq_dspy.workspace import Workspace
 
 
@@ -142,9 +139,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     def _systems(self, space: "Workspace") -> "list[AskedSystem]":
         """The retrievers, or each program over each retriever; those of `kraq ask` if none is
         named."""
+        from kraq_dspy.eval.system import chosen_retriever
+
         if self.retrieval_only:
             names = self.retriever or [space.default_retriever]
-            return [_retriever(space, name, self.k) for name in names]
+            return [chosen_retriever(space, name, self.k) for name in names]
 
         programs: Sequence[str | None] = self.program or [None]
         retrievers: Sequence[str | None] = self.retriever or [None]
@@ -168,37 +167,13 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         return self.with_judged(self.metric or default_metrics(systems, examples, self.k), thresholds)
 
 
-def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
-    from kraq_dspy.eval.about import about_retriever
-    from kraq_dspy.eval.asked import AskedSystem
-
-    def make(index: "Workspace") -> "Retriever":
-        return index.retriever(name)
-
-    return AskedSystem(name, make(space), False, about_retriever(name, space.embedder.name, [k]), make=make)
-
-
 def _program(space: "Workspace", name: str | None, retriever: str | None, states: Sequence[Path]) -> "AskedSystem":
-    from kraq_dspy.eval.about import about_choice
-    from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.system import chosen_program
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
-    program = space.make_program(choice)
-    about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
-
-    def make(index: "Workspace") -> "dspy.Module":
-        return index.make_program(choice)
-
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
-    return AskedSystem(
-        label,
-        program,
-        True,
-        {**about, **({"state": ", ".join(each.name for each in states)} if states else {})},
-        choice,
-        make,
-    )
+    return chosen_program(space, choice, label, states)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -159,22 +159,26 @@ def _task_of_message(message: str) -> ChatTask | None:
     begin, end = _place_of_conversation(head)
     has_block = begin >= 0
     instructions = head[:begin] + head[end:] + tail if has_block else head + tail
-    completes = _TEXT_BLOCK[0] in message and _TEXT_BLOCK[1] in message
-    has_quote = _QUOTED.search(head) is not None
+    completes = all(mark in message for mark in _TEXT_BLOCK)
 
-    if not (has_block or completes or has_quote):
-        return None
-    if not (_TASK_HEADING.match(head) or _COMMAND.match(head) or _is_told_to_whom(head)):
+    brings_a_text = has_block or completes or _QUOTED.search(head)
+    is_told_what = _TASK_HEADING.match(head) or _COMMAND.match(head) or _is_told_to_whom(head)
+    if not (brings_a_text and is_told_what):
         return None
 
     template = _template_in(instructions)
     if template is not None and (has_block or (completes and template.wanted == COMPLETION)):
         return template
+    return _task_of_intent(instructions, has_block=has_block, completes=completes)
 
+
+def _task_of_intent(instructions: str, *, has_block: bool, completes: bool) -> ChatTask | None:
+    """What instructions without a template want of the conversation in a block, or of the text to be completed."""
     wanted = _intent_of(instructions)
     if wanted is None:
         return None
-    if wanted == EMOJI_TASK or (wanted == COMPLETION and completes) or (wanted == STANDALONE and has_block):
+    needs = {EMOJI_TASK: True, COMPLETION: completes, STANDALONE: has_block}
+    if needs.get(wanted):
         return _formed(wanted, instructions)
     return _formed(wanted, instructions) if has_block and _ABOUT_A_TALK.search(instructions) else None
 

@@ -93,8 +93,9 @@ def _goes_on(before: str, following: str) -> bool:
     *earlier, last = before.split()
     last = last.rstrip(".!?…").lstrip(_OPENING).lower()
     last = re.sub(r"^(?:\w+-|[dl]['’])(?=art$|str$)", "", last)
-    next_word = re.match(r"[\w’']+\.?", following)
-    opens = next_word is not None and next_word[0].lower() in _OPENERS
+    match = re.match(r"[\w’']+\.?", following)
+    next_word = match[0].lower() if match else ""
+    opens = next_word in _OPENERS
 
     if _NUMBER.fullmatch(last):
         return _is_ordinal([word.lower() for word in earlier], following)
@@ -105,7 +106,7 @@ def _goes_on(before: str, following: str) -> bool:
     if last in _BEFORE_A_NUMBER and last not in _WORDS_TOO and len(last) > 1:
         return not opens
     if last in _OF_A_FIRM:
-        return next_word is not None and next_word[0].rstrip(".").lower() in _OF_A_FIRM
+        return next_word.rstrip(".") in _OF_A_FIRM
     if last in _OF_A_NAME or last.endswith("str") or _is_initial(last):
         return bool(following) and not opens
     return False

@@ -6,24 +6,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, perf_counter
-from typing import Any
-
-import dspy
+from time import monotonic
 
 from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexStateError, MissingExtraError, ModelError, counted
-from kraq_dspy.eval.asked import excerpts, measured
+from kraq_dspy.eval.asked import Asking
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import TOTAL
 from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.scoring import RowScorer
 from kraq_dspy.eval.selection.candidates import Candidate, SelectionPlan, better_half, chunks_of, rungs
+from kraq_dspy.eval.system import AskedSystem
 from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.indexing.index.vectors_only import build_vectors
 from kraq_dspy.models.lms.meter import Price
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.ports import Embedder, Progress, Retriever, Vectors
+from kraq_dspy.ports import Embedder, Progress, Vectors
 from kraq_dspy.records import Document, Entity
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
@@ -267,39 +265,13 @@ class Race:
         if not todo:
             return
         retrieve = self.open(candidate.tokens, graph=candidate.needs_graph).retriever(candidate.retriever)
+        system = AskedSystem(candidate.name, retrieve, answers=False)
+        asking = Asking(system, self._scorer, self._prices, None, candidate.k, counts_tokens=True)
 
-        def row_of(example: Example) -> ResultRow:
-            return self._row(candidate, retrieve, example)
-
-        for row in as_done(row_of, todo, limit=ASKED_AT_ONCE):
+        for row in as_done(asking, todo, limit=ASKED_AT_ONCE):
             self.writer.write(row)
             known[row.question_id] = row
             self.deadline.advance(stage)
-
-    def _row(self, candidate: Candidate, retrieve: Retriever, example: Example) -> ResultRow:
-        def found() -> tuple[Sequence[Any], float]:
-            started = perf_counter()
-            hits = retrieve(example.question, candidate.k)
-            return hits, perf_counter() - started
-
-        def row_of(outcome: tuple[Sequence[Any], float]) -> ResultRow:
-            hits, seconds = outcome
-            scores = self._scorer(example, dspy.Prediction(hits=hits), candidate.k)
-            return ResultRow(
-                example.id,
-                candidate.name,
-                metrics=scores.values,
-                failed_metrics=scores.failed,
-                timings={"ask": seconds, TOTAL: seconds},
-                hit_ids=tuple(hit.chunk.id for hit in hits),
-                extra={
-                    "evidence": excerpts(hits),
-                    "undefined": scores.undefined,
-                    "tokens": sum(hit.chunk.n_tokens for hit in hits),
-                },
-            )
-
-        return measured(candidate.name, example, self._prices, found, row_of)
 
 
 def _model_tokens(row: ResultRow) -> float:

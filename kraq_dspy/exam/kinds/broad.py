@@ -10,6 +10,7 @@ from kraq_dspy.exam.corpus import MOST_NAMES, Corpus, is_identifier
 from kraq_dspy.exam.gold_finder import nearness
 from kraq_dspy.exam.kinds.kind import Kind, said_of_names
 from kraq_dspy.exam.material import AskedQuestion, Material
+from kraq_dspy.reading.together import groups_in
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
 
 OF_COMMUNITY = range(3, 11)
@@ -35,8 +36,9 @@ class Broad(Kind):
     is_read_again = False  # no two accounts of much are alike
 
     def materials(self, corpus: Corpus) -> list[Material]:
-        """The passages of a small community, and those of few documents that name the same one or two things."""
-        return _of_communities(corpus) + _named_together(corpus) + _named_by_few(corpus)
+        """The passages of a small community, those whose statements go together, and those of few documents that name
+        the same one or two things."""
+        return _of_communities(corpus) + _of_statements(corpus) + _named_together(corpus) + _named_by_few(corpus)
 
     def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
         """Find nothing wrong: nuggets are statements in the model's own words."""
@@ -69,6 +71,17 @@ def _of_communities(corpus: Corpus) -> list[Material]:
             about = [name for name, _ in names.most_common(MOST_NAMES)]
             inputs = {"passages": [chunk.passage for chunk in chunks], "about": about}
             materials.append(Material("", "", inputs, tuple(chunks)))
+    return materials
+
+
+def _of_statements(corpus: Corpus) -> list[Material]:
+    """Return passages of few documents whose statements go together, with what the statements name."""
+    materials = []
+    for group in groups_in(corpus.analyses):
+        chunks = corpus.chunks_of(group.told)
+        if len({chunk.document_id for chunk in chunks}) >= TOGETHER.start:
+            inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(group.names)}
+            materials.append(Material("", "", inputs, tuple(chunks), group.names))
     return materials
 
 

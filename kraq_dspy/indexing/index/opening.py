@@ -138,31 +138,54 @@ def as_before(
     So nothing that was made of them is made again. A document whose own name went with one that moved is called by its
     content too.
     """
-    stored: dict[str, list[Document]] = defaultdict(list)
-    sources: dict[str, str] = {}
-    here: set[str] = set()
-    taken: set[str] = set()
-    if isinstance(corpus, str | Path) and index.count(Document):
-        for document in index.all(Document):
-            stored[content_id(document.title, document.text)].append(_brief(document))
-            sources[document.id] = document.source
-        here = {file.source for file in find_files(Path(corpus)) if isinstance(file, CorpusFile)}
-
+    stored = _StoredDocuments(index, corpus)
     for item in items:
         if isinstance(item, Failure):
             yield item
             continue
         document = redacted_document(normalised_document(item), redact)
-        id = document.id
-        if sources and (id == document.source or id.startswith(f"{document.source}#")):  # not a name that it came with
-            same = stored.get(content_id(document.title, document.text), [])
-            before = _former_id(document, [each for each in same if each.id not in taken])
-            if before != id and (sources[before] == document.source or sources[before] not in here):
-                id = before
-            elif sources.get(id, document.source) != document.source:
-                id = f"{id}#{content_id('row', document.title, document.text)[:12]}"
-        taken.add(id)
+        id = stored.id_of(document)
         yield document if id == document.id else dataclasses.replace(document, id=id)
+
+
+class _StoredDocuments:
+    """The documents that an index has of a corpus of files, by which one that was moved is known."""
+
+    def __init__(self, index: Index, corpus: object) -> None:
+        self._by_content: dict[str, list[Document]] = defaultdict(list)
+        self._sources: dict[str, str] = {}
+        self._files: set[str] = set()
+        self._taken: set[str] = set()
+        if not isinstance(corpus, str | Path) or not index.count(Document):
+            return
+        for document in index.all(Document):
+            self._by_content[content_id(document.title, document.text)].append(_brief(document))
+            self._sources[document.id] = document.source
+        self._files = {file.source for file in find_files(Path(corpus)) if isinstance(file, CorpusFile)}
+
+    def id_of(self, document: Document) -> str:
+        """The id under which a document is stored, which no document after it gets."""
+        id = self._id_by_file(document) if self._sources and _is_named_by_file(document) else document.id
+        self._taken.add(id)
+        return id
+
+    def _id_by_file(self, document: Document) -> str:
+        same = self._by_content.get(content_id(document.title, document.text), [])
+        before = _former_id(document, [each for each in same if each.id not in self._taken])
+        if before != document.id and self._was_moved(before, document.source):
+            return before
+        if self._sources.get(document.id, document.source) != document.source:
+            return f"{document.id}#{content_id('row', document.title, document.text)[:12]}"
+        return document.id
+
+    def _was_moved(self, before: str, source: str) -> bool:
+        """Whether the file of the document `before` is this one, or is gone."""
+        return self._sources[before] == source or self._sources[before] not in self._files
+
+
+def _is_named_by_file(document: Document) -> bool:
+    """Whether its id is the name of its file, and no name that it came with."""
+    return document.id == document.source or document.id.startswith(f"{document.source}#")
 
 
 def _former_id(document: Document, same: Sequence[Document]) -> str:

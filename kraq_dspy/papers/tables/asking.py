@@ -8,10 +8,11 @@ from time import perf_counter
 
 import dspy
 
-from kraq_dspy.eval.asked import AskedSystem, Asking, measured
+from kraq_dspy.eval.asked import Asking, measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.scoring import RowScorer, Scores
+from kraq_dspy.eval.system import AskedSystem
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.papers.tables import systems
 from kraq_dspy.papers.tables.data import PreparedIndex
@@ -75,7 +76,7 @@ def work_of(run: Run, space: Workspace, system: System) -> tuple[Work, int]:
     systems.require_steps(system, program)
     if run.table.as_paper:
         run.table.as_paper.give_prompts(program)
-    asked_system = AskedSystem(system.name, program, True, {}, choice)
+    asked_system = AskedSystem(system.name, program, answers=True, choice=choice)
     asking = Asking(asked_system, run.scorer(space.models), prices_of(space.models.settings), space, choice.budget)
     return asking, max(1, run.concurrency // choice.calls_at_once)
 

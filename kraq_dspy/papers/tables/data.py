@@ -144,15 +144,19 @@ def kept_replies(
     at_once: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return what `ask` makes of a model's reply to each question, JSON values by the question's
-    id.
+    """Return what `ask` makes of the model's reply to each question, JSON values by the question's id.
 
-    A line of `file` keeps each as it comes, so that another run asks for none again.
+    A line of `file` keeps each as it comes, so that another run asks for none again. What another model replied is
+    asked again.
     """
-    journal: JournalFile[str, Any] = JournalFile(
-        file, lambda line: (line["id"], line["reply"]), f"the {stage}", EvaluationError
+    model = str(lm.model)
+    journal: JournalFile[tuple[str, str], Any] = JournalFile(
+        file,
+        lambda line: ((line["id"], line.get("model", model)), line["reply"]),  # 1.0.0rc1 wrote no model
+        f"the {stage}",
+        EvaluationError,
     )
-    todo = [example for example in examples if example.id not in journal]
+    todo = [example for example in examples if (example.id, model) not in journal]
     progress.start(stage, len(examples))
     progress.advance(stage, len(examples) - len(todo))
 
@@ -161,10 +165,10 @@ def kept_replies(
             return example.id, ask(example)
 
     for example_id, reply in as_done(one, todo, limit=at_once):
-        journal.keep({"id": example_id, "reply": reply})
+        journal.keep({"id": example_id, "reply": reply, "model": model})
         progress.advance(stage)
     progress.finish(stage)
-    return dict(journal)
+    return {example.id: journal[example.id, model] for example in examples}
 
 
 _BUILDERS = ("extractor", "summarizer", "generator")

@@ -31,7 +31,7 @@ from kraq_dspy.language.headings import (
     subject_of,
 )
 from kraq_dspy.language.other_languages import may_announce, question_of_heading
-from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_something, definition, question_about
+from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_headline, asks_of_something, definition, question_about
 from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
@@ -126,6 +126,21 @@ class Wording:
 
 WITHOUT_MODEL = frozenset((EMBEDDED, PARSE, TOPIC))
 """Who asks where no model does."""
+
+
+class GeneratorAlone:
+    """The generator asks about every community, and what it writes stays."""
+
+    policy = "model"
+
+    def asks_model(self, community: Community, summary: str) -> bool:
+        return True
+
+    def template(self, community: Community, summary: str) -> Wording | None:
+        return None
+
+    def is_usable(self, question: str, model: str, instructions: str) -> bool:
+        return True
 
 
 class AskedBy:
@@ -225,7 +240,7 @@ class AskedBy:
 
         defined = by_rule(turns_statements=False)
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
-        if asks_of_something(defined) and not is_broad:
+        if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
         if of_statement := self._asked_of_statements(community):
             return Wording(of_statement, PARSE)

@@ -27,7 +27,7 @@ from kraq_dspy.asset.graph.similar_names import meant_alike, merged_unasked, spe
 from kraq_dspy.asset.graph.weighing import weak_phrases
 from kraq_dspy.language.templates import NOTHING_NAMED
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, Passages, Wording, each_of
+from kraq_dspy.programs.kraq.asked_by import AskedBy, GeneratorAlone, ListedPassages, Passages, Wording, each_of
 from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
 from kraq_dspy.programs.kraq.describe import (
     AskQuestion,
@@ -297,39 +297,36 @@ class KRAQ(SavableModule):
         instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
         shown: dict[str, str] = {}  # what the generator is asked about, until it has answered
         of_templates: list[Question] = []
+        asking = asked_by or GeneratorAlone()
 
         def question(community: Community, text: str, model: str) -> Question:
             return _question_about(community, text, model, document_of, names(community))
 
-        def template(community: Community, summary: str) -> Wording | None:
-            return asked_by.template(community, summary) if asked_by else None
-
         async def items() -> AsyncIterator[Item]:
             async for summary in each_of(summaries):
                 text, community = shown_summary(summary.title, summary.text), by_id[summary.community_id]
-                asks_model = asked_by is None or asked_by.asks_model(community, text)
-                instead = None if asks_model else template(community, text)
+                asks_model = asking.asks_model(community, text)
+                instead = None if asks_model else asking.template(community, text)
                 if instead is not None:
                     of_templates.append(question(community, instead.text, instead.model))
-                elif asked_by is None or asked_by.policy != "templates":
+                elif asking.policy != "templates":
                     shown[community.id] = text
                     yield Item(community.id, {"summary": text})
 
         async for done in steps.map("ask", "generator", self.ask, items(), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
-            text, model = done.prediction.question, done.model
-
-            is_usable = asked_by is None or asked_by.is_usable(text, model, instructions)
-            if not is_usable and (instead := template(community, summary)) is not None:
-                text, model = instead.text, instead.model
-            if model == EMBEDDED and text == NOTHING_NAMED:
+            wording = Wording(done.prediction.question, done.model)
+            if not asking.is_usable(wording.text, wording.model, instructions):
+                wording = asking.template(community, summary) or wording
+            if wording == Wording(NOTHING_NAMED, EMBEDDED):
                 continue  # nothing is asked if nothing is known
-            yield question(community, text, model)
+            yield question(community, wording.text, wording.model)
 
         for template_question in of_templates:
             yield template_question
         for community_id, summary in shown.items():  # whose calls failed
-            if (instead := template(by_id[community_id], summary)) is not None:
+            instead = asking.template(by_id[community_id], summary)
+            if instead is not None:
                 yield question(by_id[community_id], instead.text, instead.model)
 
     def central_names(self, entities: Iterable[Entity]) -> Callable[[Community], tuple[str, ...]]:

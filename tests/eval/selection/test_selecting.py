@@ -359,7 +359,10 @@ def test_peoples_questions_turn_round_what_an_exam_with_a_bias_says(embedder: Ke
 
     assert alone.chosen.candidate.k == 1
     assert together.chosen.candidate.k == 40
-    assert together.chosen.joint_mean is not None
+    assert together.joint is not None
+    assert {each.candidate.name: each.mean for each in together.tried} == dict(together.joint.means)
+    assert together.best.difference.estimate == 0.0
+    assert together.best.candidate.k == 40
     with pytest.raises(EvaluationError, match="expected 3 at least"):
         select(DOCUMENTS, ROWS[:12], asked=by_meaning[:2], plan=plan, embedder=embedder)
 

@@ -18,6 +18,8 @@ _NOT_TEXT = frozenset(
     b"fonttbl colortbl stylesheet info pict object themedata colorschememapping datastore listtable "
     b"listoverridetable rsidtbl generator xmlnstbl latentstyles fldinst".split()
 )
+_BREAKS = (b"par", b"line", b"tab", b"cell", b"u")
+"""Words that stand for a letter or a break: what nobody sees loses them too."""
 
 
 @refuses_unreadable
@@ -51,28 +53,43 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 def _without_unseen(data: bytes) -> tuple[bytes, int]:
     """The marks of the file without text that nobody sees, and how many letters that had. striprtf keeps all text."""
     kept: list[bytes] = []
-    groups: list[frozenset[bytes]] = [frozenset()]  # by open group: what makes its text unseen
-    is_text = [True]
+    groups = _Groups()
     n_letters = 0
     for match in _TOKEN.finditer(data):
         token, word = match[0], match[1]
-        if token == b"{":
-            groups.append(groups[-1])
-            is_text.append(is_text[-1])
-        elif token == b"}" and len(groups) > 1:
-            groups.pop()
-            is_text.pop()
-        elif word in _UNSEEN:
-            groups[-1] = groups[-1] - {word} if match[2] == b"0" else groups[-1] | {word}
-        elif word in (b"plain", b"sectd"):
-            groups[-1] = frozenset()
-        elif word in _NOT_TEXT or token == b"\\*":
-            is_text[-1] = False
-
-        shows = not groups[-1] or not is_text[-1]
+        groups.take(token, word, match[2])
+        shows = groups.shows
         is_letters = word is None and token not in (b"{", b"}", b"\\*")
         if shows or not is_letters:
-            kept.append(token if shows or word not in (b"par", b"line", b"tab", b"cell", b"u") else b"")
+            kept.append(token if shows or word not in _BREAKS else b"")
         elif not token.isspace():
             n_letters += 1 if token.startswith(b"\\") else len(token.replace(b"\r", b"").replace(b"\n", b""))
     return b"".join(kept), n_letters
+
+
+class _Groups:
+    """The open groups of a file: for each what makes its text unseen, and whether it holds text."""
+
+    def __init__(self) -> None:
+        self._unseen: list[frozenset[bytes]] = [frozenset()]
+        self._is_text = [True]
+
+    @property
+    def shows(self) -> bool:
+        """Whether text is kept here: it is seen, or it is no text of the document, as the names of fonts."""
+        return not self._unseen[-1] or not self._is_text[-1]
+
+    def take(self, token: bytes, word: bytes | None, number: bytes | None) -> None:
+        """Follow a mark of the file; a `word` with the `number` 0 ends what it begins without."""
+        if token == b"{":
+            self._unseen.append(self._unseen[-1])
+            self._is_text.append(self._is_text[-1])
+        elif token == b"}" and len(self._unseen) > 1:
+            self._unseen.pop()
+            self._is_text.pop()
+        elif word in _UNSEEN:
+            self._unseen[-1] = self._unseen[-1] - {word} if number == b"0" else self._unseen[-1] | {word}
+        elif word in (b"plain", b"sectd"):
+            self._unseen[-1] = frozenset()
+        elif word in _NOT_TEXT or token == b"\\*":
+            self._is_text[-1] = False

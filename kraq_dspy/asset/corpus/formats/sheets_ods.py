@@ -15,6 +15,7 @@ from kraq_dspy.asset.corpus.formats.zipped import Parts
 _CELLS = ("table-cell", "covered-table-cell")
 _NOT_TEXT = ("annotation", "annotation-end", "frame", "custom-shape", "tracked-changes", "note", "ruby-text")
 _INVISIBLE = ("collapse", "filter")
+_GROUPS = ("table-row-group", "table-column-group")
 
 
 def read_ods(parts: Parts, limit: TextLimit) -> tuple[Sequence[Sheet], list[str]]:
@@ -28,39 +29,45 @@ def read_ods(parts: Parts, limit: TextLimit) -> tuple[Sequence[Sheet], list[str]
 class _Reader:
     def __init__(self, limit: TextLimit) -> None:
         self._limit = limit
+        self._sheets: list[Sheet] = []
+        self._style = ""
         self._hidden_styles: set[str] = set()
+        self._n_hidden_groups = 0
         self._row = self._column = 0
 
     def sheets(self, content: bytes) -> list[Sheet]:
-        sheets: list[Sheet] = []
-        style = ""
         parents: list[ElementTree.Element] = []
-        hidden_groups = 0
         for event, element in ElementTree.iterparse(io.BytesIO(content), events=("start", "end")):
-            name = element.tag.rpartition("}")[2]
             if event == "start":
+                self._begin(element, parents)
                 parents.append(element)
-                if name == "style":
-                    style = _attribute(element, "name")
-                elif name == "table" and not any(each.tag.endswith("}table") for each in parents[:-1]):
-                    is_hidden = _attribute(element, "style-name") in self._hidden_styles
-                    sheets.append(Sheet(_attribute(element, "name"), is_hidden=is_hidden))
-                    self._row = self._column = 0
-                elif name in ("table-row-group", "table-column-group"):
-                    hidden_groups += _attribute(element, "display") == "false"
-                continue
+            else:
+                parents.pop()
+                self._end(element, parents)
+        return self._sheets
 
-            parents.pop()
-            if name == "table-properties" and _attribute(element, "display") == "false":
-                self._hidden_styles.add(style)
-            elif name in ("table-row-group", "table-column-group"):
-                hidden_groups -= _attribute(element, "display") == "false"
-            elif name == "table-column" and sheets:
-                self._take_columns(element, sheets[-1], is_hidden=hidden_groups > 0)
-            elif name == "table-row" and sheets and not any(each.tag.endswith("}table-cell") for each in parents):
-                self._take_row(element, sheets[-1], is_hidden=hidden_groups > 0)
-                parents[-1].remove(element)
-        return sheets
+    def _begin(self, element: ElementTree.Element, parents: Sequence[ElementTree.Element]) -> None:
+        name = _name(element)
+        if name == "style":
+            self._style = _attribute(element, "name")
+        elif name == "table" and "table" not in map(_name, parents):
+            is_hidden = _attribute(element, "style-name") in self._hidden_styles
+            self._sheets.append(Sheet(_attribute(element, "name"), is_hidden=is_hidden))
+            self._row = self._column = 0
+        elif name in _GROUPS:
+            self._n_hidden_groups += _attribute(element, "display") == "false"
+
+    def _end(self, element: ElementTree.Element, parents: Sequence[ElementTree.Element]) -> None:
+        name, is_hidden = _name(element), self._n_hidden_groups > 0
+        if name == "table-properties" and _attribute(element, "display") == "false":
+            self._hidden_styles.add(self._style)
+        elif name in _GROUPS:
+            self._n_hidden_groups -= _attribute(element, "display") == "false"
+        elif name == "table-column" and self._sheets:
+            self._take_columns(element, self._sheets[-1], is_hidden=is_hidden)
+        elif name == "table-row" and self._sheets and "table-cell" not in map(_name, parents):
+            self._take_row(element, self._sheets[-1], is_hidden=is_hidden)
+            parents[-1].remove(element)
 
     def _take_columns(self, element: ElementTree.Element, sheet: Sheet, *, is_hidden: bool) -> None:
         first = self._column
@@ -72,7 +79,7 @@ class _Reader:
         cells: dict[int, str] = {}
         column = 0
         for each in element:
-            if each.tag.rpartition("}")[2] not in _CELLS:
+            if _name(each) not in _CELLS:
                 continue
             repeats = _repeats(each, "number-columns-repeated")
             text = "" if each.tag.endswith("}covered-table-cell") else self._written(each, sheet)
@@ -94,7 +101,7 @@ class _Reader:
         self._row += repeats
 
     def _written(self, cell: ElementTree.Element, sheet: Sheet) -> str:
-        text = on_one_line("\n".join(_text(each) for each in cell if each.tag.rpartition("}")[2] in ("p", "list")))
+        text = on_one_line("\n".join(_text(each) for each in cell if _name(each) in ("p", "list")))
         if text:
             return text
         kinds = ("string-value", "date-value", "time-value", "boolean-value", "value")
@@ -110,7 +117,7 @@ class _Reader:
 def _text(element: ElementTree.Element) -> str:
     pieces = [element.text or ""]
     for child in element:
-        name = child.tag.rpartition("}")[2]
+        name = _name(child)
         if name == "s":
             pieces.append(" ")
         elif name in ("tab", "line-break"):
@@ -119,6 +126,11 @@ def _text(element: ElementTree.Element) -> str:
             pieces.append(_text(child))
         pieces.append(child.tail or "")
     return "".join(pieces)
+
+
+def _name(element: ElementTree.Element) -> str:
+    """The name without its namespace."""
+    return element.tag.rpartition("}")[2]
 
 
 def _attribute(element: ElementTree.Element, name: str) -> str:

@@ -13,6 +13,7 @@ from kraq_dspy.asset.corpus.formats.sheets import Merged, Sheet, TextLimit, coun
 from kraq_dspy.asset.corpus.formats.zipped import Parts
 
 _REFERENCE = re.compile(r"\$?([A-Z]{1,4})\$?(\d{1,8})")
+_TRUE = ("1", "true")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _NOT_READ = (("chart", "xl/charts/chart"), ("comment part", "xl/comments"), ("picture", "xl/media/"))
 
@@ -101,8 +102,7 @@ class _Workbook:
                 parents.append(element)
                 if name == "row":
                     row = int(element.get("r", row + 1))
-                    is_flat = element.get("customHeight") in ("1", "true") and float(element.get("ht", "1")) == 0
-                    if element.get("hidden") in ("1", "true") or is_flat:
+                    if _is_hidden_row(element):
                         sheet.hidden_rows.add(row)
                 continue
 
@@ -110,14 +110,10 @@ class _Workbook:
             if name == "row":
                 self._take_row(element, row, sheet)
                 parents[-1].remove(element)  # a sheet is not held as a tree
-            elif name == "col":
-                is_hidden = element.get("hidden") in ("1", "true") or float(element.get("width", "1")) == 0
-                if is_hidden:
-                    sheet.hidden_columns.append((int(element.get("min", "1")), int(element.get("max", "1"))))
-            elif name == "mergeCell" and ":" in element.get("ref", ""):
-                first, last = (_place(corner) for corner in element.get("ref", "").split(":")[:2])
-                if first and last:
-                    sheet.merged.append(Merged((first[0], last[0]), (first[1], last[1])))
+            elif name == "col" and _is_hidden_column(element):
+                sheet.hidden_columns.append((int(element.get("min", "1")), int(element.get("max", "1"))))
+            elif name == "mergeCell":
+                sheet.merged.extend(_merged(element.get("ref", "")))
 
     def _take_row(self, element: ElementTree.Element, row: int, sheet: Sheet) -> None:
         cells: dict[int, str] = {}
@@ -177,6 +173,24 @@ def _text(item: ElementTree.Element) -> str:
 
 def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
+
+
+def _is_hidden_row(row: ElementTree.Element) -> bool:
+    is_flat = row.get("customHeight") in _TRUE and float(row.get("ht", "1")) == 0
+    return row.get("hidden") in _TRUE or is_flat
+
+
+def _is_hidden_column(column: ElementTree.Element) -> bool:
+    return column.get("hidden") in _TRUE or float(column.get("width", "1")) == 0
+
+
+def _merged(reference: str) -> list[Merged]:
+    """The cells of "A1:B2" as one; none for what is no such reference."""
+    corners = [_place(corner) for corner in reference.split(":")[:2]]
+    if len(corners) < 2 or corners[0] is None or corners[1] is None:
+        return []
+    first, last = corners[0], corners[1]
+    return [Merged((first[0], last[0]), (first[1], last[1]))]
 
 
 def _place(reference: str) -> tuple[int, int] | None:

@@ -202,20 +202,24 @@ def _lines_of_chart(chart: Any) -> Iterator[str]:
         categories = [on_one_line(str(label)) for label in plot.categories]
         named: dict[str, list[str]] = {label: [] for label in categories}
         for series in plot.series:
-            name, code = on_one_line(series.name or ""), _format_of(series)
-            values = list(series.values)
-            for place, number in enumerate(values):
-                if number is None:
-                    continue
-                label = categories[place] if place < len(categories) else str(place + 1)
-                x_values = getattr(series, "iter_values", None) and _x_values(series)
-                if x_values and place < len(x_values):
-                    label = plain(x_values[place])
-                written = shown(number, code) if code != "General" else plain(number)
-                named.setdefault(label, []).append(f"{name}: {written}" if name else written)
-        for label, values_there in named.items():
-            if values_there:
-                yield f"{label}: {'; '.join(values_there)}"
+            for label, value in _values_of(series, categories):
+                named.setdefault(label, []).append(value)
+        for label, values in named.items():
+            if values:
+                yield f"{label}: {'; '.join(values)}"
+
+
+def _values_of(series: Any, categories: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each value of a series with its label: that of its category, its place on the x-axis, or its number."""
+    name, code = on_one_line(series.name or ""), _format_of(series)
+    numbers = {place: number for place, number in enumerate(series.values) if number is not None}
+    x_values = _x_values(series) if numbers and hasattr(series, "iter_values") else []
+    for place, number in numbers.items():
+        label = categories[place] if place < len(categories) else str(place + 1)
+        if place < len(x_values):
+            label = plain(x_values[place])
+        written = shown(number, code) if code != "General" else plain(number)
+        yield label, f"{name}: {written}" if name else written
 
 
 def _format_of(series: Any) -> str:

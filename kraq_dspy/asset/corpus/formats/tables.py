@@ -149,21 +149,11 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     number = 0
     try:
         with path.open("rb") as stream, pq.ParquetFile(stream) as file:
-            if missing := settings.missing(file.schema_arrow.names):
-                yield BadRow(missing)
-                return
-            matter = settings.own(file.schema_arrow.names)
-            own = (*matter.texts, matter.title, matter.id, settings.acl_column)
-            fields = [
-                field
-                for field in file.schema_arrow
-                if field.name in own or is_label_name(field.name) or not _is_binary(field.type)
-            ]
-            names, problem = settings.own_names([field.name for field in fields])
+            columns, names, problem = _columns_read(file.schema_arrow, settings)
             if problem:
                 yield BadRow(problem)
                 return
-            for batch in file.iter_batches(batch_size=BATCH, columns=[field.name for field in fields]):
+            for batch in file.iter_batches(batch_size=BATCH, columns=columns):
                 for values in zip(*(_values_of(column, settings) for column in batch.columns), strict=True):
                     number += 1
                     key = str(number)
@@ -175,6 +165,20 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the file system's own; Arrow's have no number
         yield BadRow(f"The Parquet file is damaged after row {number} ({str(error)[:200]}). Write it again.")
+
+
+def _columns_read(schema: Any, settings: ReadSettings) -> tuple[list[str], list[str], str]:
+    """The columns without those of bytes that the settings do not name, what they are called in a row, and what is
+    wrong with them, or ""."""
+    if missing := settings.missing(schema.names):
+        return [], [], missing
+    matter = settings.own(schema.names)
+    named = (*matter.texts, matter.title, matter.id, settings.acl_column)
+    columns = []
+    for field in schema:
+        if field.name in named or is_label_name(field.name) or not _is_binary(field.type):
+            columns.append(field.name)
+    return columns, *settings.own_names(columns)
 
 
 def _values_of(column: Any, settings: ReadSettings) -> list[Any]:

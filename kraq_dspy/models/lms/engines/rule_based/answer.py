@@ -77,6 +77,8 @@ DEFINES = 1.0  # what a sentence is nearer that says what the thing is which a q
 
 Similar = Callable[[str, Sequence[str]], Sequence[float]]
 """Similarities of a question to texts; the encoder's cosines, or zeros without one."""
+_WITHIN = re.compile(r"In “(?P<title>[^”]+)”, ")
+"""How a question says which text is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +128,22 @@ def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tu
     return reply.span or clipped(reply.support[0], 30), rationale
 
 
+def _within_named_text(question: str, passages: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The question without the title that says where to read, and the passages that have this title, if there are."""
+    within = _WITHIN.match(question)
+    if within is None:
+        return question, passages
+
+    title, asked = within["title"].casefold(), question[within.end() :]
+    titled = [passage for passage in passages if parted(passage)[0].strip().casefold() == title]
+    return asked[:1].upper() + asked[1:], titled or passages
+
+
 def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | None:
     """Answer by the kind of the question: yes or no, one of two, or what a word asks for."""
     if question.isupper():
         question = question.lower()
+    question, passages = _within_named_text(question, passages)
     evidence = nearest(question, passages, similar)
     if not evidence:
         return None

@@ -197,12 +197,9 @@ class EmbeddedEngine(SharedByCopies):
         share = _supported_share(task)
         if kind == "bool":
             return share >= 0.5
-        if choices and all(map(str.isdecimal, choices)):
-            return int(choices[round(share * (len(choices) - 1))])
-        if {choice.lower() for choice in choices} == {"yes", "no"}:
-            verdict = "yes" if share >= 0.5 else "no"
-            return next(choice for choice in choices if choice.lower() == verdict)
-
+        chosen = _chosen(choices, share)
+        if chosen is not None:
+            return chosen
         if kind == "list":
             every_sentence = sentences(_everything(task))
             return list(dict.fromkeys(entry for part in every_sentence for entry in names_in(part)))
@@ -219,6 +216,16 @@ class EmbeddedEngine(SharedByCopies):
         everything = _everything(task)
         gist = " ".join(summarize.central(sentences(everything), 2))
         return gist or everything[:200] or "Nothing was given."
+
+
+def _chosen(choices: Sequence[str], share: float) -> int | str | None:
+    """The number as high, or the verdict as favorable, as the share in [0, 1]; None if the choices are neither."""
+    if choices and all(map(str.isdecimal, choices)):
+        return int(choices[round(share * (len(choices) - 1))])
+    verdicts = {choice.lower(): choice for choice in choices}
+    if verdicts.keys() == {"yes", "no"}:
+        return verdicts["yes" if share >= 0.5 else "no"]
+    return None
 
 
 def _everything(task: Task) -> str:

@@ -10,6 +10,7 @@ from kraq_dspy.language.text import clipped, sentences, words
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.reading.analysis import Analysis
 from kraq_dspy.reading.reader import reader, title_and_text
+from kraq_dspy.reading.vocabulary import names_a_part
 
 PRONOUN = re.compile(r"^(He|She|It|They|His|Her|Its|Their)\b")
 FIRST_ENTITIES, FIRST_LINKS, FIRST_CLAIMS = 12, 14, 6
@@ -179,7 +180,9 @@ def _with_focus(names: list[str], focus: str) -> list[str]:
 
 
 def _names_something(title: str, mentioned: Sequence[Sequence[str]]) -> bool:
-    """Whether a title is an entity that the text does not name: a name, or all that there is."""
+    """Whether a title is an entity that the text does not name: a name, or all that there is; not that of a part."""
+    if names_a_part(_bare(title)):
+        return False
     stands_alone = not any(mentioned) and 0 < len(title.split()) <= 6
     return stands_alone or is_name(_bare(title))
 

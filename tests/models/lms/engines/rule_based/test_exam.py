@@ -1,8 +1,11 @@
 """The embedded reader asks questions whose answers stand in the text, and asks nothing where it cannot."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from kraq_dspy.language import word_forms
+from kraq_dspy.models.lms.engines.rule_based.answer import answer
 from kraq_dspy.models.lms.engines.rule_based.exam import (
     checks,
     facts,
@@ -29,6 +32,18 @@ def test_every_fact_of_a_passage_has_its_answer_in_it() -> None:
 
 def test_a_subject_that_only_points_elsewhere_is_not_asked_about() -> None:
     assert facts.facts_in("They were sold to the French Navy in 1901. This led to the War of 1902.") == []
+
+
+def test_a_question_within_a_text_is_read_in_that_text_alone() -> None:
+    fox = "the fox and the geese\nthe fox came to a meadow . the old goose sang a long song in the evening ."
+    wolf = "the wolf\nthe young wolf sang a long song in the evening ."
+
+    def alike(question: str, texts: Sequence[str]) -> Sequence[float]:
+        return [0.0] * len(texts)
+
+    asked = "In “{}”, who sang a long song in the evening?"
+    assert "goose" in answer(asked.format("the fox and the geese"), [wolf, fox], alike)
+    assert "wolf" in answer(asked.format("the wolf"), [fox, wolf], alike)
 
 
 def test_a_comma_inside_a_number_does_not_end_what_is_said() -> None:
@@ -136,20 +151,17 @@ def test_a_passage_answers_where_one_sentence_has_the_question_and_the_passage_t
     assert not checks.is_answered("Which novel did Melville write about whales?", "Ed Wood", WOOD)
 
 
-def test_what_most_passages_tell_of_together_is_asked_with_a_sentence_of_each() -> None:
+def test_what_most_passages_tell_together_is_asked_with_a_sentence_of_each() -> None:
     passages = [
-        "Mrs Dalloway\nIt is a novel by Virginia Woolf. The Hogarth Press published it.",
-        "Orlando\nVirginia Woolf wrote it. The Hogarth Press of Virginia Woolf published it in 1928.",
-        "The Hogarth Press\nIt was founded by Virginia Woolf in 1917.",
+        "Road salt damages the old harbor bridge of Orrin every winter.",
+        "The ferry to Lurr sails at noon.",
+        "Heavy trucks weaken the old harbor bridge by day.",
     ]
 
-    asked = over_many.question_for_many(passages, ["Virginia Woolf", "Hogarth Press", "Orlando"])
+    asked = over_many.question_for_many(passages, ["Orrin", "old harbor bridge"])
 
-    assert asked["question"] == "What is the connection between Virginia Woolf and the Hogarth Press?"
-    assert asked["nuggets"] == [
-        "The Hogarth Press of Virginia Woolf published it in 1928.",
-        "It was founded by Virginia Woolf in 1917.",
-    ]
+    assert asked == {"question": "What affects the old harbor bridge?", "nuggets": [passages[0], passages[2]]}
+    assert over_many.question_for_many(passages, ["Orrin", "ferry"]) == {"question": "", "nuggets": []}
 
 
 def test_a_thing_that_several_passages_tell_of_is_asked_about_by_who_or_what() -> None:
@@ -242,11 +254,11 @@ def test_a_last_name_is_not_asked_about_since_it_may_be_anybody_s() -> None:
 
 
 def test_a_name_has_the_article_that_the_text_gives_it() -> None:
-    passages = ["He lives in the Netherlands.", "Amsterdam is the capital of the Netherlands."]
+    passages = ["The Netherlands is a country in Europe.", "Amsterdam is the capital of the Netherlands."]
 
     asked = over_many.question_for_many(passages, ["Netherlands"])
 
-    assert asked["question"] == "What is known about the Netherlands?"
+    assert asked["question"] == "What is the Netherlands?"
 
 
 def test_what_a_thing_is_is_asked_only_if_a_sentence_says_so() -> None:
@@ -254,7 +266,7 @@ def test_what_a_thing_is_is_asked_only_if_a_sentence_says_so() -> None:
     mentioned = ["They met at Ed Wood's house.", "Tim Burton admired Ed Wood."]
 
     assert over_many.question_for_many(told, ["Ed Wood"])["question"] == "What is Ed Wood?"
-    assert over_many.question_for_many(mentioned, ["Ed Wood"])["question"] == "What is known about Ed Wood?"
+    assert over_many.question_for_many(mentioned, ["Ed Wood"])["question"] == ""
 
 
 def test_a_place_that_only_says_where_another_lies_is_not_told_of() -> None:

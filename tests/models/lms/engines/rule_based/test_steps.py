@@ -79,6 +79,7 @@ def test_names_are_found_without_what_is_only_capitalised(sentence: str, names: 
         ("Acme Inc", "Acme Inc grew.", "organisation"),
         ("Battle of Hastings", "", "event"),
         ("gravity", "", "concept"),
+        ("", "It rains.", "concept"),
     ],
 )
 def test_kinds_are_told_by_definition_then_by_form(name: str, context: str, kind: str) -> None:

@@ -55,7 +55,8 @@ TELLS_WHICH = re.compile(
 _FEWEST_WITH_NAME, _FEWEST, MOST_WORDS = 3, 5, 16
 """Content words of what is said of a subject, with a name or a number among them and without; and words in all."""
 _LONGEST_ANSWER = 8  # words
-_LEAST_WEIGHT = 0.5  # of a parsed question: two names, or one with two rarer things
+_WORTH_OF_WHAT = 0.8  # of a question for a thing, beside one for who, when, where, why or how many
+_LEAST_WEIGHT = 0.4  # of a parsed question: a name and two rarer things
 _LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
 _OPEN = re.compile(r"\b(?:of|the|an?|for|with|to|between|and)$")
 """Ends of what stands before a date that is a part of it: "during the crisis of 1929"."""
@@ -65,25 +66,30 @@ _DANGLING = re.compile(r"(?:,| in| on| at| since| around| about| from| until| by
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A question that a sentence answers. `asked_of` is the name that the question is about; "" if that name is the
-    answer. `said` is what the text says of an answer that is the subject; "" if something else is asked for."""
+    answer. `said` is what the text says of an answer that is the subject; "" if something else is asked for. `worth`
+    from 0 to 1 ranks the questions of a passage."""
 
     question: str
     answer: str
     asked_of: str = ""
     said: str = ""
+    worth: float = 0.0
 
 
 def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     """One question that the passage answers, of one of the names if it can be; empty texts if it has none.
 
-    Which of several it is depends on the passage's text and these names alone.
+    It is the one that tells most of what it asks about, and who, when, where, why or how many rather than what. Which
+    of several depends on the passage's text and these names alone.
 
-    >>> fact_about("Ed Wood\\nEd Wood is a film. It was directed by Tim Burton in 1994.")["answer"]
+    >>> fact_about("Ed Wood\\nThe film Ed Wood was directed by Tim Burton in 1994.")["answer"]
     'Tim Burton'
     """
-    facts = parsed_facts(passage) or facts_in(passage)
+    facts = parsed_facts(passage)
     named = [fact for fact in facts if any(name in fact.question or name == fact.answer for name in about)]
-    chosen = min(named or facts, key=lambda fact: content_id(passage, fact.question), default=Fact("", ""))
+    chosen = max(
+        named or facts, key=lambda fact: (fact.worth, content_id(passage, fact.question)), default=Fact("", "")
+    )
     return {"question": chosen.question, "answer": chosen.answer}
 
 
@@ -98,7 +104,8 @@ def parsed_facts(passage: str) -> list[Fact]:
     facts = []
     for _, asked in analysis.asked():
         if asked.weight >= _LEAST_WEIGHT:
-            facts.append(Fact(asked.question, asked.answer))
+            worth = asked.weight * (_WORTH_OF_WHAT if asked.word == "what" else 1.0)
+            facts.append(Fact(asked.question, asked.answer, worth=worth))
     return facts
 
 

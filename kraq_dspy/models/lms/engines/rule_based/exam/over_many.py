@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
 from kraq_dspy.language.templates import definition, is_person
@@ -16,6 +16,9 @@ from kraq_dspy.models.lms.engines.rule_based.exam.related import (
 )
 from kraq_dspy.models.lms.engines.rule_based.exam.statements import VAGUE, first_definition, plain_kind, read_passage
 from kraq_dspy.models.lms.engines.rule_based.exam.whole_names import may_be_asked_about, with_article
+from kraq_dspy.reading.analysis import Analysis
+from kraq_dspy.reading.reader import reader
+from kraq_dspy.reading.together import groups_in
 
 _MOST_NUGGETS = 6
 """Statements of a good answer."""
@@ -56,14 +59,16 @@ def question_for_list(passages: Sequence[str], shared: str) -> dict[str, object]
 
 
 def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[str, object]:
-    """Ask how two things are related, of those that most passages have a sentence about both of.
+    """Ask what statements of several passages tell together of these names, each statement a nugget.
 
-    Nuggets are these sentences, one of each passage. Nothing is asked where fewer than two passages have one.
-
-    >>> rivers = ["The Rhine flows through Cologne.", "Cologne lies on the Rhine.", "The Rhine is long."]
-    >>> question_for_many(rivers, ["Rhine", "Cologne"])["nuggets"]
-    ['The Rhine flows through Cologne.', 'Cologne lies on the Rhine.']
+    In English that takes two passages whose parse says something of one kind, or one that says what a name stands for;
+    nothing is asked of others. Other languages are asked plainly, for one name or for two.
     """
+    analyses = {
+        str(place): analysis for place, passage in enumerate(passages) if (analysis := reader().analysis(passage))
+    }
+    if analyses:
+        return _asked_of_statements(analyses, about) or _asked_what_it_is(passages, about)
     if len(about) == 1:
         return _asked_of_one(passages, next(iter(about)))
     text = "\n".join(passages)
@@ -79,6 +84,23 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     if not nuggets:
         return {"question": "", "nuggets": []}
     return {"question": related_question(best, text), "nuggets": nuggets[:_MOST_NUGGETS]}
+
+
+def _asked_of_statements(analyses: Mapping[str, Analysis], about: Collection[str]) -> dict[str, object]:
+    """The most particular question that the statements about these names answer; empty for none."""
+    names = {name.casefold() for name in about}
+    for group in groups_in(analyses):
+        if all(name.casefold() in names for name in group.names):
+            return {"question": group.question, "nuggets": list(group.told.values())[:_MOST_NUGGETS]}
+    return {}
+
+
+def _asked_what_it_is(passages: Sequence[str], about: Collection[str]) -> dict[str, object]:
+    """Ask who or what a name is that one passage defines and others tell of."""
+    name = next(iter(about), "")
+    if len(about) != 1 or not _asks_what_it_is(passages, name):
+        return {"question": "", "nuggets": []}
+    return _asked_of_one(passages, name)
 
 
 def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:

@@ -57,8 +57,9 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     who_leads = is_who if is_of_title else is_somebody(leading.subject, " ".join(parts))
     is_kind_said = bool(kind) and kind.split()[-1] in leading.phrase
     leading_kind = kind if is_of_title and not is_kind_said else ""
+    tells_whom = leading_kind or who_leads or re.match(rf"{BE} ", leading.phrase)  # else "What signed the producer?"
     for fact in facts:
-        if fact.said and TELLS_WHICH.search(fact.said):
+        if tells_whom and fact.said and TELLS_WHICH.search(fact.said):
             named = _in_place_of_name(fact.said, described, is_who=link_is_who)
             question = which_question(leading_kind, who_leads, f"{leading.phrase} {named}")
             if question:

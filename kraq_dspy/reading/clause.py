@@ -1,0 +1,278 @@
+"""Takes a plain sentence apart: its verb, its subject, and what a question keeps of the rest.
+
+A sentence is plain where one finite verb is its root, with one subject, and it ends in a full stop; no speech, no
+negation, nothing that points to another sentence. Others have no clause, and nothing is asked of them.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kraq_dspy.language.vocabulary import KIND_OF_NOUN, STOP
+from kraq_dspy.reading.vocabulary import AT_HAND, DETERMINERS, INTRANSITIVE, KNOWN, PHRASES, POINTING, STUDIED, VAGUE
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+LENGTH = range(6, 51)  # tokens of a sentence
+LONGEST_SUBJECT = 12  # words
+READER = "I"
+"""How a question calls the reader whom a text calls "you"."""
+OF_TITLE = frozenset(("he", "she", "it"))
+_BROKEN = re.compile(r"\b\w\.$|\.\w\b\.?$|\d[a-z]{4,}|``|\$ ?\d|\d's|(?:^|\s)['‘’](?!s\b)|^[^a-z]*$|\?")
+"""Where a sentence was cut at an initial, where two words ran together, and speech."""
+_SPEECH = re.compile(r"[“”\"|\t]|(?:^|\s)[‘’'](?!s\b)")
+_BEGINS = re.compile(r"[A-Z0-9]|[a-z]+[A-Z0-9]")
+_RESTRICTED = frozenset(("only", "never", "hardly", "rarely", "neither", "nor", "none", "barely", "seldom"))
+_AUXILIARIES = frozenset(
+    """am are be been being can could did do does had has have is may might must shall should was were will
+    would""".split()  # noqa: SIM905
+)
+_NOT_PLAIN = frozenset(("neg", "expl", "parataxis", "csubj", "ccomp", "preconj"))
+"""What a root has that is negated, split or speech."""
+_LEFT_OUT = frozenset(("advcl", "punct", "cc", "conj", "dep", "mark", "intj", "npadvmod", "appos", "meta"))
+"""What stands behind a root and is none of its statement."""
+_ORDINALS = frozenset(("first", "second", "third", "last", "final", "other"))
+_CONNECTING = frozenset(("however", "therefore", "thus", "also", "then", "now", "too", "still", "again", "already"))
+_ASIDES = frozenset(("advcl", "appos", "relcl", "acl", "parataxis"))
+_APART = frozenset((",", "(", ";", ":", "—", "–", "--"))
+_PREPOSITIONS_BEFORE = frozenset(("in", "on", "at", "for", "among", "under", "during", "after", "before"))
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A sentence's main clause, by its parts."""
+
+    root: "Token"
+    subject: "Token"
+    subject_words: list["Token"]
+    auxiliaries: list["Token"]
+    rest: list["Token"]  # behind the subject and the verb, without what a question leaves out
+    before: list["Token"]  # a short phrase before the subject that the question puts behind
+    speaker: str  # who "we", "he" or "it" is; "" where the subject says it
+    is_tale: bool = False
+
+    @property
+    def is_of_title(self) -> bool:
+        """Whether the subject is a pronoun that stands for what the title names."""
+        return bool(self.speaker) and self.subject.lower_ in OF_TITLE
+
+    @property
+    def is_copula(self) -> bool:
+        return self.root.lemma_ == "be" and self.root.pos_ in ("AUX", "VERB")
+
+    @property
+    def is_passive(self) -> bool:
+        return any(token.dep_ == "auxpass" for token in self.auxiliaries)
+
+    @property
+    def finite(self) -> "Token":
+        return self.auxiliaries[0] if self.auxiliaries else self.root
+
+
+def clause_of(sentence: "Span", speaker: str, *, is_tale: bool, title: str = "", turn: str = "") -> Clause | None:
+    """The parts of a plain sentence; None for one that is not asked about.
+
+    `title` is what "he", "she" or "it" is, and `turn` who "I" am.
+    """
+    root = sentence.root
+    if not _is_plain(sentence, is_tale=is_tale) or not _is_plain_verb(root):
+        return None
+    auxiliaries = sorted((child for child in root.children if child.dep_ in ("aux", "auxpass")), key=lambda t: t.i)
+    subject = _subject_of(root)
+    if subject is None or not _is_finite(root, auxiliaries):
+        return None
+
+    finite = auxiliaries[0] if auxiliaries else root
+    if subject.lower_ == "you" and auxiliaries and finite.lower_ in ("can", "may", "could"):
+        speaker = READER
+    elif subject.lower_ in OF_TITLE:
+        speaker = title
+    elif subject.lower_ == "i":
+        speaker = turn
+    elif subject.lower_ != "we":
+        speaker = ""
+    subject_words = kept(subject)
+    if not speaker and not _may_be_subject(subject, subject_words, is_tale=is_tale):
+        return None
+    if not _agrees(finite, subject, is_speaker=bool(speaker)) or _is_misread(root, subject, auxiliaries):
+        return None
+    return Clause(root, subject, subject_words, auxiliaries, _rest(root), _before(root, subject), speaker, is_tale)
+
+
+def kept(token: "Token") -> list["Token"]:
+    """The words below a token, in order, without asides: clauses set apart by commas, and brackets."""
+    dropped: set[int] = set()
+    for below in token.subtree:
+        if below.i == token.i or below.dep_ not in _ASIDES:
+            continue
+        before = below.doc[below.left_edge.i - 1] if below.left_edge.i else below
+        if before.text in _APART or below.dep_ in ("advcl", "parataxis"):
+            dropped.update(range(below.left_edge.i, below.right_edge.i + 1))
+    words = [each for each in token.subtree if each.i not in dropped]
+    while words and ((words[-1].is_punct and words[-1].text != "%") or words[-1].dep_ == "cc"):
+        words.pop()
+    while words and words[0].is_punct:
+        words.pop(0)
+    return words
+
+
+def points_back(noun: "Token") -> bool:
+    """Whether a noun with an article is one that only another sentence tells of: "the film", "the resulting charge".
+
+    What everybody knows ("the sun"), and what is told which one it is ("the tower of Harrow"), points at nothing.
+    """
+    children = list(noun.children)
+    if noun.pos_ != "NOUN" or not any(child.lower_ == "the" for child in children):
+        return False
+    if any(child.lower_ in AT_HAND for child in children):
+        return True
+    if any(child.lower_ in _ORDINALS for child in children):
+        return not any(child.dep_ in ("prep", "relcl", "acl") for child in children)
+    tells_which = any(
+        child.dep_ in ("prep", "relcl", "acl", "compound", "amod", "poss", "nummod", "nmod", "appos")
+        for child in children
+    )
+    return not tells_which and noun.lemma_.lower() not in KNOWN
+
+
+def _is_plain(sentence: "Span", *, is_tale: bool) -> bool:
+    words = [token for token in sentence if not token.is_space and not token.is_punct]
+    text = sentence.text.strip()
+    if len(words) not in LENGTH or not text.endswith((".", "!")) or not (is_tale or _BEGINS.match(text)):
+        return False
+    if _SPEECH.search(text) or _BROKEN.search(text):
+        return False
+    return not any(token.lower_ in _RESTRICTED for token in words)
+
+
+def _is_plain_verb(root: "Token") -> bool:
+    """Whether the root is a verb within a statement; one with a capital is a heading's."""
+    if root.pos_ not in ("VERB", "AUX") or not root.text.islower():
+        return False
+    return not any(child.dep_ in _NOT_PLAIN or (child.dep_ == "nsubj" and child.i > root.i) for child in root.children)
+
+
+def _subject_of(root: "Token") -> "Token | None":
+    subjects = [child for child in root.children if child.dep_ in ("nsubj", "nsubjpass") and child.i < root.i]
+    return subjects[0] if len(subjects) == 1 else None
+
+
+def _is_finite(root: "Token", auxiliaries: Sequence["Token"]) -> bool:
+    if any(token.i > root.i or token.tag_ == "TO" or token.lower_ not in _AUXILIARIES for token in auxiliaries):
+        return False
+    finite = auxiliaries[0] if auxiliaries else root
+    return finite.tag_ in ("VBD", "VBZ", "VBP", "MD") and not (finite is root and root.tag_ == "MD")
+
+
+def _may_be_subject(subject: "Token", words: Sequence["Token"], *, is_tale: bool) -> bool:
+    if is_tale and subject.pos_ in ("NOUN", "PROPN"):
+        return _is_figure(subject, words) or stands_alone(subject, words)
+    return stands_alone(subject, words)
+
+
+def _is_misread(root: "Token", subject: "Token", auxiliaries: Sequence["Token"]) -> bool:
+    """Whether the parse is not to be trusted, or tells how a study was done."""
+    if root.lemma_.lower() in {token.lemma_.lower() for token in subject.subtree}:
+        return True  # "Rotate rotates the video": a label and its explanation
+    is_word_at_begin = subject.i == subject.sent.start and subject.pos_ == "PROPN" and not subject.ent_type_
+    if is_word_at_begin and subject.text.istitle() and subject.nbor(1).pos_ == "ADV":
+        return True  # "Designate frequently watched channels"
+    finite = auxiliaries[0] if auxiliaries else root
+    is_done = any(token.dep_ == "auxpass" for token in auxiliaries)
+    if root.lemma_ in STUDIED and is_done and finite.lower_ in ("was", "were"):
+        return True
+    return _is_participle(root, auxiliaries)
+
+
+def _is_participle(root: "Token", auxiliaries: Sequence["Token"]) -> bool:
+    """Whether the root may be a participle that was taken for a past tense: "antibodies conjugated to peptides"."""
+    has_complement = any(child.dep_ in ("dobj", "attr", "acomp", "xcomp", "oprd") for child in root.children)
+    is_past = root.tag_ == "VBD" and root.lower_.endswith("ed") and not auxiliaries
+    return is_past and not has_complement and root.lemma_ not in INTRANSITIVE
+
+
+def _agrees(finite: "Token", subject: "Token", *, is_speaker: bool) -> bool:
+    """Whether verb and subject agree in number: where they do not, the parse is wrong."""
+    if is_speaker or (finite.tag_ in ("VBD", "MD") and finite.lower_ not in ("was", "were")):
+        return True
+    is_several = subject.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in subject.children)
+    if finite.lower_ == "was" or finite.tag_ == "VBZ":
+        return not is_several or subject.tag_ == "NNPS"
+    return is_several or subject.lower_ in ("people", "police")
+
+
+def _rest(root: "Token") -> list["Token"]:
+    rest: list[Token] = []
+    for child in root.children:
+        is_measure = child.dep_ == "npadvmod" and child.ent_type_ in ("DATE", "TIME")
+        if child.i <= root.i or (child.dep_ in _LEFT_OUT and not is_measure):
+            continue
+        if child.dep_ == "advmod" and child.lower_ in _CONNECTING:
+            continue
+        words = kept(child)
+        if child.dep_ != "prep" or not any(token.lower_ in PHRASES for token in words):
+            rest += words
+    return sorted(rest, key=lambda token: token.i)
+
+
+def _before(root: "Token", subject: "Token") -> list["Token"]:
+    """A short prepositional phrase that begins the sentence, which a question puts behind."""
+    for child in root.children:
+        if child.dep_ != "prep" or child.i > subject.i or child.lower_ not in _PREPOSITIONS_BEFORE:
+            continue
+        words = kept(child)
+        says_nothing = any(token.lower_ in PHRASES for token in words)
+        is_short = 1 < len(words) <= 7 and not any(token.is_punct or token.pos_ in ("PRON", "VERB") for token in words)
+        if is_short and not says_nothing:
+            return words
+    return []
+
+
+def stands_alone(head: "Token", words: Sequence["Token"]) -> bool:
+    """Whether it says by itself what it is: a name, or a noun with something that tells which."""
+    if not _may_stand_alone(head, words):
+        return False
+    has_article = any(child.dep_ == "det" and child.lower_ == "the" for child in head.children)
+    telling = [token for token in words if token.pos_ in ("NOUN", "PROPN", "ADJ") and token.lower_ not in STOP]
+    noun = head.lemma_.lower()
+    if head.pos_ == "PROPN" and (head.text[:1].isupper() or len(words) > 1):
+        is_role = has_article and len(telling) == 1 and (noun in VAGUE or noun in KIND_OF_NOUN)
+        return not is_role and not (len(head.text) <= 2 and len(words) == 1)
+    if noun in VAGUE:
+        return any(token.pos_ == "PROPN" for token in telling)
+    if has_article and (points_back(head) or not _is_told_apart(head, words)):
+        return False
+    return len(telling) >= (2 if has_article or head.tag_ == "NN" else 1)
+
+
+def _may_stand_alone(head: "Token", words: Sequence["Token"]) -> bool:
+    is_noun = head.pos_ in ("NOUN", "PROPN") and head.ent_type_ not in ("DATE", "TIME", "CARDINAL", "ORDINAL")
+    if not is_noun or len(words) > LONGEST_SUBJECT or head.lower_ in DETERMINERS:
+        return False
+    if words[0].pos_ == "ADV" or any(token.tag_ in ("JJR", "RBR") for token in words):
+        return False
+    if any(child.lower_ in DETERMINERS for child in head.children):
+        return False
+    return not any(
+        token.lower_ in POINTING or token.pos_ == "PRON" or token.tag_ in ("WDT", "WP", "WRB") for token in words
+    )
+
+
+def _is_told_apart(head: "Token", words: Sequence["Token"]) -> bool:
+    """Whether a noun with an article has a name, a number or more words behind it that tell which one it is."""
+    if any(token.pos_ in ("PROPN", "NUM") for token in words):
+        return True
+    return any(child.dep_ in ("prep", "relcl", "acl", "poss") for child in head.children)
+
+
+def is_name(head: "Token") -> bool:
+    """Whether it is a name, by its capital or by what the parser takes it for."""
+    return head.pos_ == "PROPN" and (head.text[:1].isupper() or not head.text.islower())
+
+
+def _is_figure(head: "Token", words: Sequence["Token"]) -> bool:
+    """Whether it is somebody of a tale: "the old woman", "little boy blue"."""
+    has_article = any(child.lower_ == "the" for child in head.children) or head.pos_ == "PROPN"
+    return has_article and len(words) <= 6 and not any(token.lower_ in POINTING for token in words)

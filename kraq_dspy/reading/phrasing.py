@@ -1,0 +1,230 @@
+"""Puts the words of a question together, and strikes what no editor would show."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kraq_dspy.language.word_forms import plural
+from kraq_dspy.reading.analysis import Asked
+from kraq_dspy.reading.clause import READER, Clause, points_back
+from kraq_dspy.reading.vocabulary import KEEPING, LIGHT, POINTING, SHARING, USING, VAGUE
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+ASKED_LENGTH = range(4, 19)  # words of a question
+LONGEST_ANSWER = 25  # words
+OF_SUBJECT = frozenset(("its", "their", "his", "her", "itself", "themselves", "himself", "herself"))
+"""May stand behind a subject that the question keeps."""
+OF_READER = frozenset(("you", "your", "yours"))
+LEAST_SAID = 1.5
+"""Names and nouns that a question has at least, a noun for half a name."""
+MOST_SAID = 4
+LONGEST_NAME = 5  # words of a name that is asked about by itself
+_WHAT_IT_IS = 0.6  # weight of a question for what a name stands for
+_BY_SPEAKER = 1.0  # what a speaker says who is named
+_BY_TITLE = 1.0  # what the title of a tale says of which figures are meant
+_ODD = re.compile(
+    r"[\[\]{}|<>=±@#*_\\“”\"«»;:()+$]|\.\.|--| - |—|–\s|https?:|www\.|\bet al\b|&|\d\.\d{3}|[a-z]\.[A-Z]"
+    r"|\b(?:[Uu]h|[Uu]m|[Mm]m|[Hh]mm|[Yy]eah|[Oo]kay)\b|(?:BIB|TAB|FIG|SEC|EQ)REF|INLINEFORM|\b(?:Table|Figure|Fig|Section|Appendix)\b"
+)
+"""What no question has that can be shown."""
+_HESITATES = re.compile(r"\b(?:u[hm]|mm|hmm|yeah|okay)\b", re.IGNORECASE)
+_ENDINGS = frozenset(
+    """a about also an and are as at because between but by for from in into is not of on or over soon than that the
+    through to under was were which with""".split()  # noqa: SIM905
+)
+"""Words in which a question ends that lost what stood behind them."""
+_ENUMERATES = re.compile(r",(?! ?[A-Z0-9])")
+"""Where a question tells a list; a comma before a capital is a place's or a name's."""
+_NEGATED = frozenset(("no", "not", "n't", "than", "nor", "without", "certain", "various"))
+_LIGHT = LIGHT | USING | SHARING | KEEPING | {"take", "put", "give", "get"}
+_ONE = {"am": "is", "are": "is", "have": "has", "were": "was", "do": "does"}
+"""The forms of one for those of several."""
+
+
+def of_subject(word: str, clause: Clause, verb: Sequence[str], answer: "Sequence[Token] | str") -> Asked | None:
+    """The question for the subject, which keeps the order of the words: "Who sprang over the stile?"."""
+    return made(word, clause, [word, *verb], [*clause.rest, *clause.before], answer, keeps_subject=False)
+
+
+def with_subject(
+    word: str,
+    begun: Sequence[str],
+    clause: Clause,
+    rest: Iterable["Token"],
+    answer: Sequence["Token"],
+    *,
+    keeps_before: bool = True,
+    tail: str = "",
+) -> Asked | None:
+    """A question that keeps its subject, with "did" where the verb needs it; `tail` is a preposition at its end."""
+    subject = clause.speaker or lowered(clause.subject_words)
+    verb = clause.root
+    is_one = bool(clause.speaker)
+    if clause.auxiliaries:
+        first, *others = [token.lower_ for token in clause.auxiliaries]
+        spoken = [_ONE.get(first, first) if is_one else first, subject, *others, verb.text]
+    elif clause.is_copula:
+        spoken = [_ONE.get(verb.lower_, verb.lower_) if is_one else verb.lower_, subject]
+    else:
+        does = {"VBD": "did", "VBZ": "does", "VBP": "does" if is_one else "do"}[verb.tag_]
+        spoken = [does, subject, verb.lemma_]
+    behind = [*rest, *(clause.before if keeps_before else [])]
+    return made(word, clause, [*begun, *spoken], behind, answer, keeps_subject=True, tail=tail)
+
+
+def asked_what_it_is(word: str, clause: Clause, answer: Sequence["Token"]) -> Asked | None:
+    """ "What is Siberia?": a question of two words and a name."""
+    text = answer_text(answer)
+    name = lowered(clause.subject_words)
+    if not text or _ODD.search(name) or len(clause.subject_words) > LONGEST_NAME:
+        return None
+    return Asked(f"{word} {clause.root.text} {name}?", text, word.lower(), _WHAT_IT_IS, (clause.subject.text,))
+
+
+def made(
+    word: str,
+    clause: Clause,
+    begun: Sequence[str],
+    behind: Sequence["Token"],
+    answer: "Sequence[Token] | str",
+    *,
+    keeps_subject: bool,
+    tail: str = "",
+) -> Asked | None:
+    """The question and its answer; None for one that an editor would strike."""
+    answered = answer if isinstance(answer, str) else answer_text(answer)
+    if not answered or not _may_stand_behind(clause, behind, keeps_subject=keeps_subject):
+        return None
+    question = _question(clause, begun, behind)
+    if not _reads_well(question):
+        return None
+    question = f"{question[:-1]} {tail}?" if tail else question
+    tokens = [*(clause.subject_words if keeps_subject and not clause.speaker else []), *behind]
+    about, weight = _weighed(tokens, clause, is_told=bool(clause.speaker) and keeps_subject)
+    if weight <= 0 or _asks_nothing_particular(clause, tokens, behind):
+        return None
+    return Asked(question, answered, word.lower(), weight, tuple(about))
+
+
+def answer_text(answer: Sequence["Token"]) -> str:
+    """The answer as it stands in the sentence; "" for one with a gap, for a long one, and for none."""
+    places = [token.i for token in answer]
+    if not places or places[-1] - places[0] + 1 != len(places):
+        return ""
+    text = "".join(token.text_with_ws for token in answer).strip(" ,.;:")
+    is_told = re.search(r"\w", text) is not None and _HESITATES.search(text) is None
+    return text if is_told and len(text.split()) <= LONGEST_ANSWER else ""
+
+
+def lowered(words: Sequence["Token"]) -> str:
+    """The words as they stand within a sentence."""
+    text = "".join(token.text_with_ws for token in words).strip()
+    return text[:1].lower() + text[1:] if _is_lowered(words[0]) else text
+
+
+def third_person(verb: str) -> str:
+    """The form of a verb that one does.
+
+    >>> third_person("carry"), third_person("do"), third_person("have")
+    ('carries', 'does', 'has')
+    """
+    if verb == "have":
+        return "has"
+    return f"{verb}es" if verb.endswith("o") else plural(verb)
+
+
+def spoken_of_one(clause: Clause) -> list[str]:
+    """The verb as who or what is asked for has it: "What carries", "Who was seen"."""
+    verb = [*clause.auxiliaries, clause.root]
+    spoken = [token.text for token in verb]
+    finite = clause.finite
+    if finite.lower_ in _ONE:
+        spoken[0] = _ONE[finite.lower_]
+    elif finite.tag_ == "VBP":
+        spoken[0] = third_person(finite.lemma_)
+    return spoken
+
+
+def _may_stand_behind(clause: Clause, behind: Sequence["Token"], *, keeps_subject: bool) -> bool:
+    """Whether nothing behind the verb points out of the question, is negated, or is cut off from its clause."""
+    allowed = OF_SUBJECT if keeps_subject else frozenset[str]()
+    allowed |= OF_READER | {"our"} if clause.speaker else frozenset()
+    if behind and behind[0].lower_ in ("including", "like"):
+        return False  # what was like that is what was asked for
+    for token in behind:
+        is_pronoun = token.pos_ == "PRON" and token.tag_ not in ("WDT", "WP")
+        if token.lower_ not in allowed and (token.lower_ in POINTING or is_pronoun):
+            return False
+        if token.dep_ == "ROOT" or token.tag_ == "WRB" or token.lower_ in _NEGATED:
+            return False
+        if points_back(token) and not clause.is_tale and not clause.speaker:
+            return False
+    return True
+
+
+def _question(clause: Clause, begun: Sequence[str], behind: Sequence["Token"]) -> str:
+    told = _spelled(behind)
+    question = re.sub(r"\s+", " ", " ".join(filter(None, [" ".join(begun), told]))).strip(" ,.;:!") + "?"
+    question = re.sub(r" ([,.%’'])", r"\1", question)
+    question = re.sub(r" (n't|'s)\b", r"\1", question)
+    if not clause.speaker:
+        return question
+    question = re.sub(r"\byours\b", "mine", re.sub(r"\byour\b", "my", question))
+    question = re.sub(
+        r"\byou\b(?= (?:can|may|could|are|were|have|will|do|use|visit|choose|send|provide|give)\b)", "I", question
+    )
+    return re.sub(r"\byou\b", "I" if clause.speaker == READER else "me", re.sub(r"\bour\b", "its", question))
+
+
+def _reads_well(question: str) -> bool:
+    words = question.split()
+    is_whole = len(words) in ASKED_LENGTH and words[-1].rstrip("?").lower() not in _ENDINGS
+    return is_whole and not _ODD.search(question[:-1]) and not _ENUMERATES.search(question)
+
+
+def _asks_nothing_particular(clause: Clause, tokens: Sequence["Token"], behind: Sequence["Token"]) -> bool:
+    """Whether a verb that says little has nothing beside it: "What does the company use?"."""
+    if clause.root.lemma_ not in _LIGHT or clause.is_copula:
+        return False
+    return not any(token.pos_ in ("NOUN", "PROPN", "NUM") and token.lemma_.lower() not in VAGUE for token in behind)
+
+
+def _is_lowered(first: "Token") -> bool:
+    """Whether a word has its capital from the sentence that it begins: it is no name, and of none."""
+    is_name = first.pos_ == "PROPN" or first.ent_type_ not in ("", "CARDINAL", "DATE")
+    return bool(first.text.istitle() and (not is_name or first.pos_ == "DET"))
+
+
+def _spelled(tokens: Sequence["Token"]) -> str:
+    """The words with the spaces between them; what began the sentence in small letters, unless it is a name."""
+    words = []
+    for token in tokens:
+        text = token.lower_ if token.i == token.sent.start and _is_lowered(token) else token.text
+        words.append(
+            text + (token.whitespace_ or " " * (token.nbor(1) not in tokens if token.i + 1 < len(token.doc) else 1))
+        )
+    return "".join(words).strip()
+
+
+def _is_readers(noun: "Token") -> bool:
+    """Whether it is the reader's: "your information"."""
+    return any(child.lower_ == "your" for child in noun.children)
+
+
+def _weighed(tokens: Sequence["Token"], clause: Clause, *, is_told: bool) -> tuple[list[str], float]:
+    """The telling words of a question, and how much they say: names count one, nouns and numbers a half."""
+    names = {token.text for token in tokens if token.pos_ == "PROPN" and token.text[:1].isalpha()}
+    nouns = {
+        token.lemma_.lower()
+        for token in tokens
+        if token.pos_ in ("NOUN", "ADJ", "NUM")
+        and len(token.text) > 2
+        and (token.lemma_.lower() not in VAGUE or _is_readers(token))
+    }
+    verb_says = 0.25 * (clause.root.lemma_ not in LIGHT and not clause.is_copula)
+    says = len(names) + 0.5 * len(nouns) + verb_says + _BY_SPEAKER * is_told + _BY_TITLE * clause.is_tale
+    if says < LEAST_SAID + _BY_TITLE * clause.is_tale:
+        return [], 0.0
+    return [*sorted(names), *sorted(nouns)], min(1.0, says / MOST_SAID)

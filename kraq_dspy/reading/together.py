@@ -1,0 +1,359 @@
+"""Finds what several passages tell together, and the question that all of them answer.
+
+Statements go together by who does what to what: what affects a thing, how it is used, what somebody did to another. A
+group that no plain question asks about is none.
+"""
+
+import dataclasses
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kraq_dspy.language.text import content_words
+from kraq_dspy.language.vocabulary import PEOPLE
+from kraq_dspy.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD
+from kraq_dspy.reading.analysis import Act, Analysis, Named
+from kraq_dspy.reading.phrasing import third_person
+from kraq_dspy.reading.titles import speaker_of, tale_of
+from kraq_dspy.reading.vocabulary import (
+    AFFECTING,
+    CAUSING,
+    CHANGING,
+    FIGURES,
+    FILLERS,
+    GENERAL,
+    KEEPING,
+    LIGHT,
+    SHARING,
+    TELLING,
+    UNASKED,
+    USING,
+    VAGUE,
+)
+
+FEWEST = 2  # passages
+LONGEST = 60  # words of a statement
+MOST_NAMED = 8  # things of a sentence that somebody speaks about
+FEWEST_OF_WORD = 3  # passages that tell of what is named by one plain word
+OFTEN = 0.25  # share of an article from which on a thing that is one has it
+ALIKE = 0.6  # share of words from which on two statements say the same
+_UNNAMED = frozenset(("", "we", "it"))
+_ODD = re.compile(r"[^\w\s'’.-]|\d{4}|^\W|\b(?:Figure|Table|Section)\b")
+_SUPPOSED = re.compile(r"\b(?:whether|unlikely|(?:see|know|determine|wonder|asked?|tested) if)\b", re.IGNORECASE)
+_WHAT_IT_IS = re.compile(r"(?:What|Who) (?:is|was) (?:the |an? )?(?P<name>.+)\?")
+_USED = frozenset(verb + PURPOSE for verb in USING)
+_SHARED = frozenset(verb + PURPOSE for verb in SHARING)
+_HANDLED = SHARING | KEEPING | USING | _USED | _SHARED
+_CHANGED = AFFECTING | CAUSING
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Statements of several passages that answer one question.
+
+    `names` are what the question names; `told` the first statement of each passage, by the passage's id. `rank` is
+    lower for what is asked more particularly.
+    """
+
+    question: str
+    names: tuple[str, ...]
+    told: Mapping[str, str]
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    passage_id: str
+    text: str
+    act: Act
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A form of a question: `{0}` and `{1}` are the names, `{verb}` that of the statements.
+
+    `differ` are the ends of the acts in which the statements have to differ: what is asked for.
+    """
+
+    question: str
+    rank: int
+    differ: str = "text"
+    fewest: int = FEWEST
+
+
+_FORMS = {
+    "affects": _Form("How {does} {0} affect {1}?", 0),
+    "uses": _Form("What {does} {0} use {1} for?", 0),
+    "handles": _Form("What {does} {0} do with {1}?", 0, "verb"),
+    "treats": _Form("What {does} {0} do to {1}?", 0, "verb"),
+    "does": _Form("What {does} {0} {verb}?", 1),
+    "said": _Form("What {does} {0} say about {1}?", 2),
+    "effects of one verb": _Form("What {does} {0} {verb}?", 1, "object"),
+    "one verb": _Form("What {verbs} {0}?", 1, "subject"),
+    "caused": _Form("What causes {0}?", 1, "subject"),
+    "changes": _Form("How {does} {0} change?", 1),
+    "should do": _Form("What should {0} do?", 1),
+    "should be": _Form("What should {0} be like?", 1),
+    "shared": _Form("Who {is} {0} shared with?", 2),
+    "used": _Form("What {is} {0} used for?", 2),
+    "affected": _Form("What affects {0}?", 2, "subject"),
+    "effects": _Form("What are the effects of {0}?", 2, "object"),
+    "is": _Form("", 2),
+    "deeds": _Form("What {does} {0} do?", 3, "verb", 3),
+}
+
+
+def groups_in(analyses: Mapping[str, Analysis]) -> list[Group]:
+    """The groups of these passages, by their ids, the most particular first and those that more passages tell of.
+
+    >>> groups_in({})
+    []
+    """
+    statements_by_key: defaultdict[tuple[str, ...], list[_Statement]] = defaultdict(list)
+    words = _Words(analyses.values())
+    for passage_id, analysis in analyses.items():
+        tale = tale_of(analysis.title, [sentence.text for sentence in analysis.sentences])
+        for sentence in analysis.sentences:
+            if _may_be_told(sentence.text, is_tale=bool(tale)):
+                acts = [_with_speaker(act, analysis.title) for act in sentence.acts]
+                for key, act in [
+                    *_keys(acts, tale, words),
+                    *_keys_of_speech(sentence.text, acts, sentence.named, tale, words),
+                ]:
+                    statements_by_key[key].append(_Statement(passage_id, sentence.text, act))
+
+    for name, (question, defining) in _definitions(analyses).items():
+        others = statements_by_key["is", "", "", name]
+        statements_by_key["is", "", question, name] = [defining, *others]
+
+    groups = (_group(key, statements, words) for key, statements in statements_by_key.items())
+    whole = [group for group in groups if group is not None]
+    return sorted(whole, key=lambda group: (group.rank, -len(group.told), group.question))
+
+
+def _definitions(analyses: Mapping[str, Analysis]) -> dict[str, tuple[str, _Statement]]:
+    """The questions for what a name stands for, each with the statement that answers it, by the name, folded."""
+    definitions: dict[str, tuple[str, _Statement]] = {}
+    for passage_id, analysis in analyses.items():
+        for sentence, asked in analysis.asked():
+            defined = _WHAT_IT_IS.fullmatch(asked.question)
+            if defined is not None:
+                statement = _Statement(passage_id, sentence.text, Act("be", defined["name"], ""))
+                definitions.setdefault(defined["name"].casefold(), (asked.question, statement))
+    return definitions
+
+
+def _may_be_told(text: str, *, is_tale: bool) -> bool:
+    """Whether a sentence says something that can be part of an answer: whole, no speech, no supposition."""
+    is_whole = text.endswith((".", "!")) and (is_tale or text[:1].isupper() or text[:1].isdigit())
+    is_left_out = "|" in text or (is_tale and re.search(r"[\"“”]", text)) or _SUPPOSED.search(text)
+    return is_whole and not is_left_out and len(text.split()) <= LONGEST
+
+
+def _keys(acts: Iterable[Act], tale: str, words: "_Words") -> Iterator[tuple[tuple[str, ...], Act]]:
+    """The groups that each act belongs to: the form of their question, a tale's title, and what they are about."""
+    for act in acts:
+        has_subject = words.may_be_asked(act.subject, tale)
+        has_object = words.may_be_asked(act.object, tale)
+        forms = [(form, act.subject) for form in _forms_of_subject(act, words, tale)] if has_subject else []
+        forms += [(form, act.object) for form in _forms_of_object(act)] if has_object else []
+        if has_subject and not tale:
+            yield ("is", "", "", act.subject.casefold()), act
+        for form, name in forms:
+            yield (form, tale, act.verb if form in _OF_ONE_VERB else "", name.casefold()), act
+        if has_subject and has_object:
+            for form in _forms_of_two(act, words):
+                yield (form, tale, "", act.subject.casefold(), act.object.casefold()), act
+
+
+def _keys_of_speech(
+    text: str, acts: Iterable[Act], named: Sequence[Named], tale: str, words: "_Words"
+) -> Iterator[tuple[tuple[str, ...], Act]]:
+    """What somebody says of each thing that the sentence names."""
+    for act in acts:
+        is_torn = act.verb == SAID_ALOUD and ":" in text  # the next turn ran into it
+        if tale or is_torn or act.verb not in TELLING | {SAID_ALOUD} or not words.is_doer(act.subject):
+            continue
+        for other in named[:MOST_NAMED]:
+            is_apart = other.text.casefold() not in act.subject.casefold() and words.is_topic(other.text)
+            if is_apart and words.may_be_asked(act.subject, tale) and words.may_be_asked(other.text, tale):
+                yield ("said", tale, "", act.subject.casefold(), other.text.casefold()), act
+
+
+def _with_speaker(act: Act, title: str) -> Act:
+    """The act with the site that the title names in the place of "we"."""
+    speaker = speaker_of(title) if act.subject == "we" else ""
+    return dataclasses.replace(act, subject=speaker) if speaker else act
+
+
+_OF_ONE_VERB = frozenset(("does", "effects of one verb", "one verb"))
+
+
+def _forms_of_subject(act: Act, words: "_Words", tale: str) -> Iterator[str]:
+    is_doer = words.is_doer(act.subject)
+    if act.verb == DEMANDED:
+        yield "should do" if is_doer else "should be"
+        return
+    if act.verb in CHANGING and not act.object and not is_doer:
+        yield "changes"
+    if act.verb in _CHANGED and act.object not in _UNNAMED:
+        yield "effects"
+        if " " not in act.verb:
+            yield "effects of one verb"
+    elif act.object and act.verb not in UNASKED | LIGHT | _HANDLED:
+        yield "does"
+    if tale and is_doer and act.verb not in UNASKED:
+        yield "deeds"
+
+
+def _forms_of_object(act: Act) -> Iterator[str]:
+    if act.verb in _USED:
+        yield "used"
+    if act.verb in _SHARED:
+        yield "shared"
+    if act.subject in _UNNAMED:
+        return
+    if act.verb in AFFECTING:
+        yield "affected"
+        yield "one verb"
+    if act.verb in CAUSING:
+        yield "caused"
+
+
+def _forms_of_two(act: Act, words: "_Words") -> Iterator[str]:
+    if act.verb in AFFECTING:
+        yield "affects"
+    elif act.verb in _USED:
+        yield "uses"
+    if act.verb in _HANDLED:
+        yield "handles"
+    elif act.verb not in UNASKED and words.is_doer(act.subject) and words.is_doer(act.object):
+        yield "treats"
+
+
+def _group(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words") -> Group | None:
+    """The group, if several passages tell different things; else None."""
+    name_of_form, tale, verb, *names = key
+    form = _FORMS[name_of_form]
+    is_misread = any(name not in words for name in names) or f"{names[0]} {verb}" in words
+    if is_misread or (name_of_form == "is" and not verb):
+        return None
+    told = _told_apart(statements)
+    differing = {str(getattr(statement.act, form.differ, statement.text)).casefold() for statement in statements}
+    is_of_word = any(words.is_plain_word(name) for name in names) and not tale
+    fewest = max(form.fewest, FEWEST_OF_WORD if is_of_word else FEWEST)
+    if len(told) < fewest or len(differing - _UNNAMED) < form.fewest:
+        return None
+
+    was_done = sum(statement.act.past or statement.act.verb == SAID_ALOUD for statement in statements) * 2 > len(
+        statements
+    )
+    is_several = words.is_several(names[0])
+    question = (
+        verb
+        if name_of_form == "is"
+        else form.question.format(
+            *(words.spoken(name) for name in names),
+            does="did" if was_done else "do" if is_several else "does",
+            **{"is": "are" if is_several else "is"},
+            verb=verb,
+            verbs=third_person(verb) if verb else "",
+        )
+    )
+    if tale:
+        question = question.replace(words.spoken(names[0]), f"the {words.written(names[0])}")
+        question = f"In “{tale}”, {question[:1].lower()}{question[1:]}"
+    return Group(question, tuple(words.written(name) for name in names), told, form.rank)
+
+
+def _told_apart(statements: Sequence[_Statement]) -> dict[str, str]:
+    """The first statement of each passage, by the passage's id, without those that say what another says."""
+    told: dict[str, str] = {}
+    bags: list[set[str]] = []
+    for statement in statements:
+        bag = set(content_words(statement.text))
+        is_repeated = any(len(bag & other) > ALIKE * min(len(bag), len(other)) for other in bags)
+        if statement.passage_id not in told and bag and not is_repeated:
+            told[statement.passage_id] = statement.text
+            bags.append(bag)
+    return told
+
+
+class _Words:
+    """How the names of some passages are written, and which may be asked about."""
+
+    def __init__(self, analyses: Iterable[Analysis]) -> None:
+        self._named: dict[str, Named] = {}
+        self._speakers: set[str] = set()
+        self._led_by: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for analysis in analyses:
+            for sentence in analysis.sentences:
+                speakers = [Named(act.subject, "person") for act in sentence.acts if act.verb == SAID_ALOUD]
+                self._speakers.update(speaker.text.casefold() for speaker in speakers)
+                site = speaker_of(analysis.title)
+                if site:
+                    speakers.append(Named(site, "organisation"))
+                for named in (*sentence.named, *speakers):
+                    self._named.setdefault(named.text.casefold(), named)
+                    self._led_by[named.text.casefold()][_article_before(named.text, sentence.text)] += 1
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._named
+
+    def is_doer(self, name: str) -> bool:
+        """Whether it is somebody, or a body that acts."""
+        named = self._named.get(name.casefold())
+        return named is not None and (named.kind in ("person", "organisation", "group") or named.head in FIGURES)
+
+    def is_topic(self, name: str) -> bool:
+        """Whether somebody speaks about it: nobody, and no plain word."""
+        return not self.is_doer(name) and not self.is_plain_word(name.casefold())
+
+    def is_plain_word(self, name: str) -> bool:
+        return " " not in name and self._named[name].is_phrase
+
+    def may_be_asked(self, name: str, tale: str) -> bool:
+        """Whether a name says what is meant: no filler, nobody in general, no figure but of a tale."""
+        named = self._named.get(name.casefold())
+        if name in _UNNAMED or named is None or _ODD.search(name) or len(name) < 3:
+            return False
+        if not named.is_phrase:
+            return True
+        if tale:
+            return named.head not in VAGUE and self._led_by[name.casefold()]["the"] > 0
+        is_somebody = named.head in FIGURES or named.head in PEOPLE
+        if is_somebody or name.split()[0].casefold() in GENERAL:
+            return False
+        if " " in name:
+            return named.head not in FILLERS
+        return named.head not in VAGUE and name.endswith("s") and not self._points_back(name)
+
+    def _points_back(self, name: str) -> bool:
+        """Whether the passages mostly say "the" before it, though it is a word of its own: "the film"."""
+        led_by = self._led_by[name.casefold()]
+        return led_by["the"] * 2 > led_by.total()
+
+    def is_several(self, name: str) -> bool:
+        named = self._named[name]
+        last = name.split()[-1]
+        return named.is_phrase and last.endswith("s") and last != named.head
+
+    def written(self, name: str) -> str:
+        return self._named[name].text
+
+    def spoken(self, name: str) -> str:
+        """The name with the article that the passages give it most often."""
+        led_by = self._led_by[name]
+        if name in self._speakers:
+            return self.written(name)
+        article = max(sorted(led_by), key=led_by.__getitem__)
+        if not article and self._named[name].is_phrase and not self.is_several(name):
+            often = max(("a", "an", "the"), key=led_by.__getitem__)
+            article = often if led_by[often] >= OFTEN * led_by.total() else ""
+        return f"{article} {self.written(name)}".strip()
+
+
+def _article_before(name: str, text: str) -> str:
+    led = re.search(rf"\b(the|an?) {re.escape(name)}\b", text, re.IGNORECASE)
+    return led[1].lower() if led else ""

@@ -1,0 +1,32 @@
+"""Who speaks is told by the turns of a transcript, and what is said is asked about by who said it."""
+
+from kraq_dspy.reading.analysis import Named
+from kraq_dspy.reading.reader import reader
+from kraq_dspy.reading.transcripts import asked_of_turn, turns_of
+from kraq_dspy.records import PHRASE
+
+OFFER = Named("childcare offer", PHRASE, "offer")
+
+
+def test_what_was_said_about_a_thing_is_asked_of_who_said_it() -> None:
+    passage = (
+        "Nora Quill: The childcare offer will reach every family in the valley by the summer.\n"
+        "Chair: Thank you for that.\nNora Quill: Not at all."
+    )
+    analysis = reader().analysis(passage)
+    assert analysis is not None
+    asked = {each.question: each.answer for _, each in analysis.asked()}
+
+    assert asked["What did Nora Quill say about the childcare offer?"].startswith("The childcare offer will reach")
+
+
+def test_a_label_is_nobody_and_the_next_turn_ends_the_one_before() -> None:
+    assert turns_of(["Nora Quill", "", "Note", ""], {"Nora Quill"}) == ["Nora Quill", "Nora Quill", "", ""]
+
+
+def test_hesitation_and_any_one_of_many_are_not_asked_about() -> None:
+    assert (
+        asked_of_turn("Uh the childcare offer will um reach every family in the valley.", [OFFER], "Nora Quill") == []
+    )
+    assert asked_of_turn("A childcare offer may reach every family in the valley by then.", [OFFER], "Nora Quill") == []
+    assert asked_of_turn("The childcare offer will reach every family in the valley.", [OFFER], "") == []
