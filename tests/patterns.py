@@ -3,10 +3,10 @@
 import ast
 import contextlib
 import importlib
-import pkgutil
 import re
 import re._constants as names  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
+import sys
 from collections import ChainMap, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -18,6 +18,8 @@ import kraq_dspy
 
 PACKAGE = Path(kraq_dspy.__file__).parent
 FUNCTIONS = frozenset({"search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"})
+FEW = 40
+"""Repeats up to which a pattern's part is bounded."""
 RUNS = (
     " ", "\n", " \n", "a", "A", "a ", "A ", "Aa ", "A. ", "a, ", ", ", ".", "1", "1 ", "1,",
     "1.", "0", "(", "()", "[", "[[", "]", "{", "<", "<a", "</", ">", '"', "'", "’", "“", "“a", "`", "*", "_", "-", "- ",
@@ -28,12 +30,20 @@ RUNS = (
 
 
 def modules() -> Iterator[ModuleType]:
-    """Import and yield every module of the package that can be imported here."""
-    for info in pkgutil.walk_packages([str(PACKAGE)], f"{kraq_dspy.__name__}."):
-        if info.name.endswith("__main__"):
+    """Import and yield the modules of the package that use `re`, as far as they can be imported here, and those that
+    are loaded with them."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.name == "__main__.py" or not re.search(r"^import re$", path.read_text("utf-8"), re.MULTILINE):
             continue
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
         with contextlib.suppress(ImportError):
-            yield importlib.import_module(info.name)
+            importlib.import_module(name)
+
+    loaded = [name for name in sys.modules if name.startswith(f"{kraq_dspy.__name__}.")]
+    for name in sorted(loaded):
+        module = sys.modules[name]
+        if getattr(module, "__file__", None):
+            yield module
 
 
 def patterns() -> dict[tuple[str, int, str], str]:
@@ -45,25 +55,33 @@ def patterns() -> dict[tuple[str, int, str], str]:
     functions: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for module in modules():
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
-        for pattern in _held_by(module):
-            if isinstance(pattern.pattern, str):
-                places.setdefault((pattern.pattern, pattern.flags), module.__name__)
+        held = list(_held_by(module))
         named = list(_called_by_name(tree, module))
-        nameless = set(_held_by(module)).difference(pattern for _, pattern in named)
         asked_in_loops = _functions_of_loops(tree, module)
-        for pattern in nameless:
-            functions[pattern.pattern, pattern.flags] |= asked_in_loops
+        for pattern in held:
+            places.setdefault(_as_text(pattern), module.__name__)
+        for pattern in set(held).difference(pattern for _, pattern in named):
+            functions[_as_text(pattern)] |= asked_in_loops
         for function, pattern in (*_written_in(tree, module), *named):
-            if isinstance(pattern.pattern, str):
-                key = pattern.pattern, pattern.flags
-                places.setdefault(key, module.__name__)
-                functions[key].add(function)
+            is_held = _as_text(pattern) in places
+            places.setdefault(_as_text(pattern), module.__name__)
+            if function != "compile":
+                functions[_as_text(pattern)].add(function)
+            elif not is_held:  # made in a function
+                functions[_as_text(pattern)] |= asked_in_loops or {"search"}
 
     asked = {}
     for key, place in places.items():
         at_the_beginning = functions[key] and functions[key] <= {"match", "fullmatch"}
         asked[(*key, "match" if at_the_beginning else "search")] = place
     return asked
+
+
+def _as_text(pattern: re.Pattern[Any]) -> tuple[str, int]:
+    """The pattern and its flags. A pattern of bytes is read as one of the characters of the same numbers."""
+    if isinstance(pattern.pattern, bytes):
+        return pattern.pattern.decode("latin-1"), pattern.flags | re.ASCII
+    return pattern.pattern, pattern.flags
 
 
 def _held_by(module: ModuleType) -> Iterator[re.Pattern[str]]:
@@ -102,24 +120,27 @@ def _written_in(tree: ast.Module, module: ModuleType) -> Iterator[tuple[str, re.
             continue
         function = node.func
         of_re = isinstance(function.value, ast.Name) and function.value.id == "re"
-        if not of_re or function.attr not in FUNCTIONS:
+        if not of_re or function.attr not in {*FUNCTIONS, "compile"}:
             continue
 
         pattern = _evaluated(node.args[0], module)
-        if isinstance(pattern, str):
-            with contextlib.suppress(re.error):
-                yield function.attr, re.compile(pattern, _flags_of(node))
+        if isinstance(pattern, str | bytes):
+            yield function.attr, re.compile(pattern, _flags_of(node))  # type: ignore[arg-type]
+        elif not isinstance(pattern, re.Pattern):
+            raise AssertionError(f"{module.__name__}, line {node.lineno}: what pattern is {ast.unparse(node.args[0])}?")
 
 
 def _functions_of_loops(tree: ast.Module, module: ModuleType) -> set[str]:
-    """How patterns without a name of their own are asked, such as those of a list: `pattern.fullmatch(heading)`."""
-    found = set()
+    """How patterns without a name of their own are asked, such as those of a list or of a record:
+    `pattern.fullmatch(heading)`, `rules.definition.match(text)`. Texts are split too, so that says nothing."""
+    functions = set()
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        if not isinstance(node, ast.Attribute) or node.attr not in FUNCTIONS - {"split"}:
             continue
-        if node.attr in FUNCTIONS and node.value.id not in {"re", *vars(module)}:
-            found.add(node.attr)
-    return found
+        is_named = isinstance(node.value, ast.Name) and node.value.id in {"re", *vars(module)}
+        if isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript) and not is_named:
+            functions.add(node.attr)
+    return functions
 
 
 def _called_by_name(tree: ast.Module, module: ModuleType) -> Iterator[tuple[str, re.Pattern[str]]]:
@@ -141,15 +162,37 @@ def _flags_of(call: ast.Call) -> int:
     return flags
 
 
+class Unknown(str):
+    """A text that a call alone knows. What it has, and what it gives when it is called, is the same text."""
+
+    __slots__ = ()
+
+    def __getattr__(self, _: str) -> "Unknown":
+        return self
+
+    def __call__(self, *_: object) -> "Unknown":
+        return self
+
+
 def _evaluated(node: ast.expr, module: ModuleType) -> Any:
-    unknown: defaultdict[str, Any] = defaultdict(lambda: "Aa")
+    unknown: defaultdict[str, Any] = defaultdict(lambda: Unknown("Aa"))
     known = {name: value for name, value in vars(module).items() if not callable(value) or name == "re"}
-    known |= {"re": re, "map": map, "sorted": sorted, "len": len}
+    known |= {"re": re, "map": map, "sorted": sorted, "len": len, "str": str}
     expression = compile(ast.Expression(node), module.__name__, "eval")
     try:
         return eval(expression, {"__builtins__": {}}, ChainMap(known, unknown))  # type: ignore[arg-type]
     except Exception:  # noqa: BLE001 (a pattern that only a run can tell)
         return None
+
+
+def is_bounded(pattern: str, flags: int) -> bool:
+    """Whether nothing in the pattern may be there more than a few times: it is tried at a place in few steps."""
+    return not any(_has_many(sequence) for sequence in _sequences(parser.parse(pattern, flags)))
+
+
+def _has_many(items: list[Any]) -> bool:
+    repeats = (names.MAX_REPEAT, names.MIN_REPEAT, names.POSSESSIVE_REPEAT)
+    return any(operation in repeats and int(argument[1]) > FEW for operation, argument in items)
 
 
 def worst_units(pattern: str, flags: int) -> list[str]:
@@ -204,6 +247,10 @@ def _inner(operation: Any, argument: Any) -> list[Any]:
         return list(argument[1])
     if operation is names.ATOMIC_GROUP:
         return [argument]
+    if operation in (names.ASSERT, names.ASSERT_NOT):
+        return [argument[1]]
+    if operation is names.GROUPREF_EXISTS:
+        return [each for each in argument[1:] if each is not None]
     return []
 
 

@@ -1,13 +1,13 @@
 """What `pip install kraq-dspy` brings is under no GPL, AGPL or LGPL; an extra that brings one says so."""
 
 import importlib.util
-import os
 import re
 import sys
 import tomllib
-from importlib.metadata import Distribution, PackageNotFoundError, SimplePath
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_a_package_under_copyleft_that_a_default_one_requires_would_be_seen(
             text = f"Metadata-Version: 2.4\nName: planted\nVersion: 1.0\nLicense-Expression: {license}\n"
             return text if filename == "METADATA" else None
 
-        def locate_file(self, path: str | os.PathLike[str]) -> SimplePath:
+        def locate_file(self, path: Any) -> Any:
             return Path(path)
 
     real, required = licenses.distribution, licenses._required

@@ -65,7 +65,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = re.compile(r"[*_`#]+|\[([^\[\]]*)\]\([^()]*\)|(?<!\s)\s*\{#[^{}]*\}")
-_LOOSE_END = re.compile(r"(?:\s+(?:a|an|and|or|the)|\s*[/&,.:;–—-])+$")
+_LOOSE_WORDS = (" a", " an", " and", " or", " the")
+_LOOSE_MARKS = " /&,.:;–—-"
 """What a heading ends in that goes on in the next line."""
 _NO_HEADING = re.compile(r"\S*[._/\\]\S*|\[.*\]|[\W\d_]*|(?:PMID|ISBN|ID)?\s*\d+.*|.*https?://.*", re.IGNORECASE)
 """Names of files and settings, numbers and addresses."""
@@ -269,16 +270,28 @@ def _plain(line: str) -> str:
         return ""
     text = _MARKUP.sub(lambda match: match[1] or "", html.unescape(line))
     text = _NUMBER.sub("", " ".join(text.split()).strip("-–—:. "))
-    text = _LOOSE_END.sub("", text.partition(" (")[0] if text.count("(") != text.count(")") else text)
+    text = _without_loose_end(text.partition(" (")[0] if text.count("(") != text.count(")") else text)
     is_generic = text.casefold() in GENERIC_HEADINGS or stands_in_menus(text)
     return "" if is_generic or len(text) > LONGEST or _NO_HEADING.fullmatch(text) else text
+
+
+def _without_loose_end(text: str) -> str:
+    """The text without the marks and small words at its end that lead on.
+
+    >>> _without_loose_end("Installing and removing, and the"), _without_loose_end("The")
+    ('Installing and removing', 'The')
+    """
+    text = text.rstrip(_LOOSE_MARKS)
+    while text.endswith(_LOOSE_WORDS):
+        text = text.rpartition(" ")[0].rstrip(_LOOSE_MARKS)
+    return text
 
 
 def _is_called(heading: str, passages: Sequence[str]) -> bool:
     """Whether something has this heading for a name: "Finding Nemo", which "is a film"."""
     if _WORK.search(heading):
         return True
-    is_a = _names_something(re.sub(r" \([^)]*\)$", "", heading))
+    is_a = _names_something(re.sub(r" \([^()]*\)$", "", heading))
     return any(is_a.search(passage) for passage in passages)
 
 

@@ -42,7 +42,7 @@ EVENT = re.compile(
     r"\b(War|Battle|Games|Cup|Olympics|Championships?|Festival|Election|Revolution|Crisis|Awards?|Prize|Treaty|Conference|"
     r"Tournament|Season|Bowl|Series)\b"
 )
-PERSON = re.compile(rf"[{_CAPITAL}][\w’'\-]{{1,60}}(?: [{_CAPITAL}]\.)?(?: [{_CAPITAL}][\w’'\-]{{1,60}}){{1,2}}")
+PERSON = re.compile(rf"[{_CAPITAL}][\w’'\-]{{1,60}}+(?: [{_CAPITAL}]\.)?(?: [{_CAPITAL}][\w’'\-]{{1,60}}){{1,2}}")
 REFERENCE = re.compile(
     r"\b(?:BIB|TAB|FIG|SEC|EQ)REF\d*\b|\bINLINEFORM\d*\b|\b(?:Table|Figure|Fig|Section|Sections|Sec|Appendix|Eq|Equation|"
     r"Chapter|Step|Week|Day|Part|Page|Vol)\.? ?\d[\w.]*|\b[A-Z]\.\d+\b|https?://\S+|\bwww\.\S+|(?<!\w)[@#]\w+|"

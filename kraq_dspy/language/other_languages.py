@@ -31,17 +31,19 @@ class _Rules:
     """What is put around a heading that tells of doing something, and around what a sentence says that a thing is.
 
     `doing` are patterns of headings with the question that each makes; "{0}" is the heading, begun small where the
-    question has "{small}". `defining` is what follows a thing in a sentence that says what it is; `what` asks for it.
+    question has "{small}". `article` stands before a thing, or nothing. `definition` is the beginning of a sentence
+    that says what a thing is; `what` asks for it.
     """
 
     doing: tuple[tuple[re.Pattern[str], str], ...]
-    article: str
-    defining: str
+    article: re.Pattern[str]
+    definition: re.Pattern[str]
     what: str
 
 
 def _rules(doing: Sequence[tuple[str, str]], article: str, defining: str, what: str) -> _Rules:
-    return _Rules(tuple((re.compile(pattern), asks) for pattern, asks in doing), article, defining, what)
+    compiled = tuple((re.compile(pattern), asks) for pattern, asks in doing)
+    return _Rules(compiled, re.compile(article), re.compile(_NAME.format(article=article) + defining), what)
 
 
 RULES = {
@@ -56,7 +58,7 @@ RULES = {
     ),
     "es": _rules(
         [
-            (r"(?:\w*[aeiou]\w+(?:ar|ir)) (?!\w+(?:ar|er|ir)\b).+", "¿Cómo se puede {small}?"),
+            (r"(?=\w*?[aeiou]\w{3})\w+(?:ar|ir) (?!\w+(?:ar|er|ir)\b).+", "¿Cómo se puede {small}?"),
             (r"\w{2,}er (?:un|una|el|la|los|las|del|al|con|en|por|su|sus)\b.+", "¿Cómo se puede {small}?"),
             (r"(?:Instalación|Configuración|Administración|Gestión|Actualización|Creación|Comprobación|Verificación"
              r"|Recuperación|Eliminación|Compilación|Preparación|Selección|Búsqueda) .+", "¿Cómo se hace la {small}?"),
@@ -78,7 +80,7 @@ RULES = {
     ),
     "pt": _rules(
         [
-            (r"(?:\w*[aeiou]\w+(?:ar|ir)) .+", "Como {small}?"),
+            (r"(?=\w*?[aeiou]\w{3})\w+(?:ar|ir) .+", "Como {small}?"),
             (r"\w{2,}er (?:um|uma|o|a|os|as|do|da|com|em|por)\b.+", "Como {small}?"),
             (r"(?:Instalação|Configuração|Administração|Gestão|Atualização|Criação|Verificação|Recuperação|Remoção) .+",
              "Como é feita a {small}?"),
@@ -150,7 +152,7 @@ _NAME_IN = {
 }
 """The heading of the first section of a manual's page, and its language; "NAME" is German, too."""
 _NAMES_ITSELF = re.compile(
-    rf"^(?:#+ )?(?P<heading>(?i:{'|'.join(_NAME_IN)}))\s*\n\s*"
+    rf"^(?:#+ )?(?P<heading>(?i:{'|'.join(_NAME_IN)}))[^\S\n]*+\n\s*+"
     r"(?P<name>[a-zA-Z_][\w.+-]+)(?:, [\w.+-]+)*\s+[-–—‐−]+\s+[^\W\d_]",
     re.MULTILINE,
 )
@@ -227,10 +229,8 @@ def _definition(language: str, sentence: str) -> str:
     if rules is None:
         return ""
 
-    if language == "ja":
-        match = _DEFINED_IN_JAPANESE.match(sentence)
-    else:
-        match = re.match(_NAME.format(article=rules.article) + rules.defining, sentence)
+    definition = _DEFINED_IN_JAPANESE if language == "ja" else rules.definition
+    match = definition.match(sentence)
     if match is None or not _is_thing(match["name"], rules.article):
         return ""
 
@@ -240,14 +240,19 @@ def _definition(language: str, sentence: str) -> str:
     if language == "ru" and _ADJECTIVE.fullmatch(name):
         return ""
 
-    has_article = bool(rules.article) and re.match(rules.article, name)[0] != ""  # type: ignore[index]
+    has_article = _without_article(name, rules.article) != name
     if not has_article and name.split(" ")[0].islower():
         return ""
     return rules.what.format(_begun_small(name) if has_article else name)
 
 
-def _is_thing(name: str, article: str) -> bool:
-    bare = re.sub(f"^{article}", "", name) if article else name
+def _without_article(name: str, article: re.Pattern[str]) -> str:
+    match = article.match(name)
+    return name[match.end() :] if match else name
+
+
+def _is_thing(name: str, article: re.Pattern[str]) -> bool:
+    bare = _without_article(name, article)
     return len(bare) > 1 and not bare.isdigit() and not any(map(_GENERIC.fullmatch, bare.split()))
 
 

@@ -161,10 +161,15 @@ def definition(sentence: str, titles: Collection[str] = ()) -> Definition | None
             return None
 
     kind = _NOT_OF_IT.split(match["thing"].partition(",")[0])[0].strip()
-    name = re.sub(r"^The (?=[A-Z0-9])", "the ", match["name"].strip('"“”'))
-    # A heading may have run into its first sentence: "Ed Wood Ed Wood is a film".
-    name = re.sub(r"^(\S.*) \1$", r"\1", name)
+    name = _once(re.sub(r"^The (?=[A-Z0-9])", "the ", match["name"].strip('"“”')))
     return Definition(name, match["verb"], kind, match["thing"])
+
+
+def _once(name: str) -> str:
+    """The name that stands twice where a heading has run into its first sentence: "Ed Wood Ed Wood is a film"."""
+    half = len(name) // 2
+    first, space, second = name[:half], name[half : half + 1], name[half + 1 :]
+    return first if space == " " and first == second else name
 
 
 def _definition_of_title(plain: str, titles: Collection[str]) -> re.Match[str] | None:

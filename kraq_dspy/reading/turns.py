@@ -70,7 +70,7 @@ def mail_of(passage: str) -> Mail | None:
 
 def _person(address: str) -> str:
     """The name before an address, if it is one of somebody."""
-    name = re.sub(r"\s*[<(\[].*", "", address).strip(' "')
+    name = re.sub(r"(?<!\s)\s*[<(\[].*", "", address).strip(' "')
     return name if _PERSON.fullmatch(name) else ""
 
 

@@ -33,7 +33,7 @@ TELLING = _WORDS["telling"]
 GENERAL = _WORDS["general"]
 
 SECTIONS = _WORDS["sections"] | GENERIC_HEADINGS
-_NUMBER = re.compile(r"[\s#.]*\d+[a-z]?$|:$")
+_NUMBER = re.compile(r"(?<![\s#.])[\s#.]++\d+[a-z]?$|(?<![\s#.\d])\d+[a-z]?$|:$")
 
 
 def names_a_part(name: str) -> bool:

@@ -28,14 +28,14 @@ HEADER = re.compile(r"^[ \t>*_`#-]*\\?\[\\?\[? ?##? ?(\w+) ?##? ?\\?\]\\?\]?\**"
 EXACT = re.compile(r"\[\[ ?## (\w+) ## ?\]\]")
 """A marker as it was asked for: within a line it counts where the field has none at the beginning of one."""
 NOTHING = re.compile(r"\W*(none|n/?a|null|nothing|empty)\b.{0,40}$", re.IGNORECASE | re.DOTALL)
-FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTALL)
+FENCE = re.compile(r"\s*```[\w-]*[ \t]*\n?")
 TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
 DECIDED = re.compile(r"(true|yes|false|no)\b(?!\s*(?:or\b|/))", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
 PLACEHOLDER = re.compile(r"\W*(\.{3}|…|\{\w+\})\W*")
 BROKEN_FORM = re.compile(r"\s*[\[{<`]|.*(?:\[\[|##|```)", re.DOTALL)
 _OFFER = r"\s*(?:sure|certainly|of course|absolutely|okay|ok|here(?:['’]s| is| are| you))\b"
-OFFERED = re.compile(rf"{_OFFER}[^\n]{{0,200}}:[ \t]*\n+", re.IGNORECASE)
+OFFERED = re.compile(rf"(?<!\s){_OFFER}[^\n]{{0,200}}:[ \t]*\n+", re.IGNORECASE)
 CHATTER = re.compile(rf"{_OFFER}|\s*(?:i['’]m sorry|i am sorry|sorry\b|as an ai\b|i can(?:no|['’])t\b)", re.IGNORECASE)
 THOUGHT = re.compile(
     r"\s*(?:<(think|thinking|thought|reasoning|reflection)>.*?</\1>|\[THINK\].*?\[/THINK\])", re.IGNORECASE | re.DOTALL
@@ -328,8 +328,8 @@ def _unfenced(text: str) -> str:
     counts."""
     if not text.lstrip().startswith("```"):
         return text.removesuffix("```") if text.count("```") == 1 else text
-    fence = FENCED.match(text)
-    return fence[1] if fence else text
+    fence = FENCE.match(text)
+    return text[fence.end() :].partition("```")[0].rstrip() if fence else text
 
 
 def _truth(text: str) -> bool:

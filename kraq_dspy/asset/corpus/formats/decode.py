@@ -183,7 +183,7 @@ def _line(number: int, raw: bytes, offset: int, encoding: str) -> Line:
     return Line(number, (text.removeprefix("\ufeff") if number == 1 else text).rstrip("\r\n"))
 
 
-_DECLARED = re.compile(rb"<(?:\?xml[^>]*?encoding|meta[^>]*?charset)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_DECLARED = re.compile(rb"<(?:\?xml[^<>]*?encoding|meta[^<>]*?charset)\s*+=\s*+[\"']?\s*+([\w.:-]+)", re.IGNORECASE)
 _RUN_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{4}")  # of no Western text, but of an encoding with two bytes a letter
 _AS_BROWSERS = {
     **dict.fromkeys(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "iso8859-1"), "cp1252"),

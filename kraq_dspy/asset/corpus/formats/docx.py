@@ -24,7 +24,7 @@ from kraq_dspy.errors import import_extra
 
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-_TICKED = re.compile(r'<input[^>]*type="checkbox"[^>]*>')
+_TICKED = re.compile(r'<input(?=[^<>]*type="checkbox")[^<>]*+>')
 _PAGE_FIELDS = re.compile(r"\s*(PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
 _SHORT = 12  # letters beside a page's number in a header that say nothing else: "Page of"
 _NOT_READ = (("picture", "word/media/"), ("chart", "word/charts/chart"), ("drawing", "word/diagrams/data"))

@@ -4,6 +4,7 @@ What has several parts gets round brackets where a reader would else take it apa
 """
 
 import re
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 _ATOM = re.compile(r"\w+|\([^()]*\)|\W")
@@ -31,72 +32,109 @@ def _joined(parts: list[str]) -> str:
 
 
 def _part(element: ElementTree.Element) -> str:
-    name = element.tag.rpartition("}")[2]
+    name = _name(element)
     if name == "t":
         return element.text or ""
     if name == "r":
-        return "".join(child.text or "" for child in element if child.tag.endswith("}t"))
+        return "".join(child.text or "" for child in element if _name(child) == "t")
     if name.endswith("Pr"):
         return ""
-
-    def inside(part: str) -> str:
-        found = next((child for child in element if child.tag.rpartition("}")[2] == part), None)
-        return "" if found is None else linear(found)
-
-    body = inside("e")
-    if name == "f":
-        return f"{_closed(inside('num'))}/{_closed(inside('den'))}"
-    if name == "sSup":
-        return f"{_closed(body)}^{_closed(inside('sup'))}"
-    if name == "sSub":
-        return f"{_closed(body)}_{_closed(inside('sub'))}"
-    if name == "sSubSup":
-        return f"{_closed(body)}_{_closed(inside('sub'))}^{_closed(inside('sup'))}"
-    if name == "sPre":
-        return f"_{_closed(inside('sub'))}^{_closed(inside('sup'))}{body}"
-    if name == "rad":
-        degree = inside("deg")
-        return f"√[{degree}]({body})" if degree else f"√{_closed(body)}"
-    if name == "nary":
-        return _nary(element, inside("sub"), inside("sup"), body)
-    if name == "d":
-        return _in_brackets(element)
-    if name == "func":
-        return f"{inside('fName')} {body}"
-    if name in ("limLow", "limUpp"):
-        return f"{body}{'_' if name == 'limLow' else '^'}{_closed(inside('lim'))}"
-    if name == "acc":
-        sign = _property(element, "chr", "\u0302")
-        return f"{_ACCENTS.get(sign, sign)}({body})"
-    if name == "bar":
-        return f"bar({body})"
-    if name == "m":
-        rows = [child for child in element if child.tag.endswith("}mr")]
-        return "[" + "; ".join(", ".join(linear(cell) for cell in row) for row in rows) + "]"
-    if name == "eqArr":
-        return "; ".join(linear(child) for child in element if child.tag.endswith("}e"))
-    return linear(element)
+    write = _WRITERS.get(name, linear)
+    return write(element)
 
 
-def _nary(element: ElementTree.Element, low: str, high: str, body: str) -> str:
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _inside(element: ElementTree.Element, part: str) -> str:
+    """The first child of a name as text; "" without any."""
+    child = next((child for child in element if _name(child) == part), None)
+    return "" if child is None else linear(child)
+
+
+def _all_inside(element: ElementTree.Element, part: str) -> list[str]:
+    return [linear(child) for child in element if _name(child) == part]
+
+
+def _low(element: ElementTree.Element) -> str:
+    return f"_{_closed(_inside(element, 'sub'))}"
+
+
+def _high(element: ElementTree.Element) -> str:
+    return f"^{_closed(_inside(element, 'sup'))}"
+
+
+def _base(element: ElementTree.Element) -> str:
+    return _closed(_inside(element, "e"))
+
+
+def _fraction(element: ElementTree.Element) -> str:
+    return f"{_closed(_inside(element, 'num'))}/{_closed(_inside(element, 'den'))}"
+
+
+def _root(element: ElementTree.Element) -> str:
+    degree, body = _inside(element, "deg"), _inside(element, "e")
+    return f"√[{degree}]({body})" if degree else f"√{_closed(body)}"
+
+
+def _limit(element: ElementTree.Element) -> str:
+    mark = "_" if _name(element) == "limLow" else "^"
+    return f"{_inside(element, 'e')}{mark}{_closed(_inside(element, 'lim'))}"
+
+
+def _accent(element: ElementTree.Element) -> str:
+    sign = _property(element, "chr", "\u0302")
+    return f"{_ACCENTS.get(sign, sign)}({_inside(element, 'e')})"
+
+
+def _matrix(element: ElementTree.Element) -> str:
+    rows = (", ".join(linear(cell) for cell in row) for row in element if _name(row) == "mr")
+    return f"[{'; '.join(rows)}]"
+
+
+def _nary(element: ElementTree.Element) -> str:
     sign = _property(element, "chr", "∫")
-    return sign + (f"_{_closed(low)}" if low else "") + (f"^{_closed(high)}" if high else "") + f" {body}"
+    low = _low(element) if _inside(element, "sub") else ""
+    high = _high(element) if _inside(element, "sup") else ""
+    return f"{sign}{low}{high} {_inside(element, 'e')}"
 
 
 def _in_brackets(element: ElementTree.Element) -> str:
     between = _property(element, "sepChr", "|")
-    texts = [linear(child) for child in element if child.tag.endswith("}e")]
-    return _property(element, "begChr", "(") + between.join(texts) + _property(element, "endChr", ")")
+    return (
+        _property(element, "begChr", "(") + between.join(_all_inside(element, "e")) + _property(element, "endChr", ")")
+    )
 
 
 def _property(element: ElementTree.Element, name: str, default: str) -> str:
     for properties in element:
         if properties.tag.endswith("Pr"):
             for each in properties:
-                if each.tag.rpartition("}")[2] == name:
+                if _name(each) == name:
                     return next(iter(each.attrib.values()), "")
     return default
 
 
 def _closed(text: str) -> str:
     return text if _ATOM.fullmatch(text) or not text else f"({text})"
+
+
+_WRITERS: dict[str, Callable[[ElementTree.Element], str]] = {
+    "f": _fraction,
+    "sSup": lambda element: _base(element) + _high(element),
+    "sSub": lambda element: _base(element) + _low(element),
+    "sSubSup": lambda element: _base(element) + _low(element) + _high(element),
+    "sPre": lambda element: _low(element) + _high(element) + _inside(element, "e"),
+    "rad": _root,
+    "nary": _nary,
+    "d": _in_brackets,
+    "func": lambda element: f"{_inside(element, 'fName')} {_inside(element, 'e')}",
+    "limLow": _limit,
+    "limUpp": _limit,
+    "acc": _accent,
+    "bar": lambda element: f"bar({_inside(element, 'e')})",
+    "m": _matrix,
+    "eqArr": lambda element: "; ".join(_all_inside(element, "e")),
+}
+"""How each kind of element is written; what is none of these is written as its parts are."""

@@ -24,7 +24,7 @@ MARKDOWN, TEXT, OTHER = "markdown", "text", "other"
 
 _LONGEST = 50_000  # characters
 _HEAD = 50  # lines in which an end that is missing is looked for
-_FENCE = re.compile(r"(---|\+\+\+)[ \t]*(yaml|toml|json)?[ \t]*\n", re.IGNORECASE)
+_FENCE = re.compile(r"(---|\+\+\+)[ \t]*+(?:(yaml|toml|json)[ \t]*+)?\n", re.IGNORECASE)
 _END = {"---": re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|$)"), "+++": re.compile(r"\n\+\+\+[ \t]*(?:\n|$)")}
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
 _COMMON = frozenset(("Title", "Author", "Authors", "Date", "Tags", "Categories", "Keywords", "Summary", "Description"))

@@ -6,6 +6,7 @@
 
 import datetime
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -20,8 +21,8 @@ BUILT_IN = {
 """Formats that a file names by number alone. 14 and 22 show as the reader's country writes dates; here they are ISO."""
 
 _TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<elapsed>h+|m+|s+)\]'
-    r"|\[(?P<condition>[<>=][^\]]*)\]|\[[^\]]*\]|_.|\*.|(?P<clock>AM/PM|A/P)|(?P<general>General)"
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^][-]*+)[^][]*\]|\[(?P<elapsed>h+|m+|s+)\]'
+    r"|\[(?P<condition>[<>=][^][]*)\]|\[[^][]*\]|_.|\*.|(?P<clock>AM/PM|A/P)|(?P<general>General)"
     r"|(?P<power>E[+-]0+)|(?P<field>y+|m+|d+|h+|s+(?:\.0+)?|e+)|(?P<digits>[0#?][0#?,.]*|\.[0#?]+)|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -60,7 +61,7 @@ def _parsed(code: str) -> list[list[_Token]]:
 
 
 def _sections(code: str) -> list[str]:
-    return re.findall(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^;])*);?', code or "General", re.DOTALL)[:4] or ["General"]
+    return re.findall(r'((?:"[^"]*"|\\.|\[[^][]*\]|[^;])*);?', code or "General", re.DOTALL)[:4] or ["General"]
 
 
 def _tokens(section: str) -> list[_Token]:
@@ -95,28 +96,30 @@ def _holds(value: float, condition: str) -> bool:
 
 
 def _as_number(value: float, tokens: list[_Token], *, is_negated: bool) -> str:
-    is_fraction = any(token.kind == "literal" and token.text == "/" for token in tokens)
-    digits = [place for place, token in enumerate(tokens) if token.kind == "digits"]
-    if is_fraction or any(token.kind == "general" for token in tokens):
+    if _Token("literal", "/") in tokens or any(token.kind == "general" for token in tokens):
         return plain(value)
 
-    percents = sum(token.kind == "literal" and token.text == "%" for token in tokens)
-    power = next((token.text for token in tokens if token.kind == "power"), "")
-    pattern = "".join(tokens[place].text for place in digits)
-    written = _digits(abs(value) * 100**percents, pattern, power) if digits else ""
+    pattern = "".join(token.text for token in tokens if token.kind == "digits")
+    digits = ""
+    if pattern:
+        percents = tokens.count(_Token("literal", "%"))
+        power = next((token.text for token in tokens if token.kind == "power"), "")
+        digits = _digits(abs(value) * 100**percents, pattern, power)
 
-    pieces = []
-    for place, token in enumerate(tokens):
+    text = "".join(_number_pieces(value, tokens, digits)).strip()
+    return f"-{text}" if is_negated and pattern and re.search(r"[1-9]", text) else text
+
+
+def _number_pieces(value: float, tokens: list[_Token], digits: str) -> Iterator[str]:
+    """The texts of the tokens. All digits stand where the first ones do."""
+    for token in tokens:
         if token.kind == "digits":
-            pieces.append(written if place == digits[0] else "")
-        elif token.kind in ("quoted", "escaped", "currency"):
-            pieces.append(token.text)
-        elif token.kind == "literal":
-            pieces.append(plain(value) if token.text == "@" else token.text)
-        elif token.kind == "clock":
-            pieces.append(token.text)
-    text = "".join(pieces).strip()
-    return f"-{text}" if is_negated and digits and re.search(r"[1-9]", text) else text
+            yield digits
+            digits = ""
+        elif token == _Token("literal", "@"):
+            yield plain(value)
+        elif token.kind in ("quoted", "escaped", "currency", "literal", "clock"):
+            yield token.text
 
 
 def _digits(value: float, pattern: str, power: str) -> str:
@@ -136,8 +139,15 @@ def _digits(value: float, pattern: str, power: str) -> str:
     least = whole.count("0")
     before = before.lstrip("0").zfill(least)
     if "," in whole.rstrip(","):
-        before = re.sub(r"(?<=\d)(?=(\d{3})+$)", ",", before)
+        before = _with_commas(before)
     return f"{before}.{after}" if after or ("." in pattern and needed) else before or "0"
+
+
+def _with_commas(digits: str) -> str:
+    """A comma before every third digit from the right: "0012345" becomes "0,012,345"."""
+    first = len(digits) % 3
+    groups = [digits[place : place + 3] for place in range(first, len(digits), 3)]
+    return ",".join([digits[:first], *groups] if first else groups)
 
 
 def _as_time(value: float, tokens: list[_Token], *, from_1904: bool) -> str:
@@ -147,21 +157,24 @@ def _as_time(value: float, tokens: list[_Token], *, from_1904: bool) -> str:
         moment = _moment(seconds, from_1904=from_1904)
     except OverflowError:
         return plain(value)
-    has_clock = any(token.kind == "clock" for token in tokens)
 
-    pieces = []
-    for place, token in enumerate(tokens):
-        if token.kind == "elapsed":
-            pieces.append(_elapsed(seconds, token.text.lower()))
-        elif token.kind == "clock":
-            pieces.append("AM" if moment.hour < 12 else "PM")
-        elif token.kind == "field":
-            is_minute = token.text[0] in "mM" and _is_minute(tokens, place)
-            pieces.append(_field(moment, token.text.lower(), seconds, is_minute=is_minute, has_clock=has_clock))
-        elif token.kind in ("quoted", "escaped", "currency", "literal", "digits") and token.text != "@":
-            pieces.append(token.text)
+    pieces = [_time_piece(moment, seconds, tokens, place) for place in range(len(tokens))]
     sign = "-" if seconds < 0 and any(token.kind == "elapsed" for token in tokens) else ""
     return sign + "".join(pieces).strip()
+
+
+def _time_piece(moment: datetime.datetime, seconds: float, tokens: list[_Token], place: int) -> str:
+    token = tokens[place]
+    if token.kind == "elapsed":
+        return _elapsed(seconds, token.text.lower())
+    if token.kind == "clock":
+        return "AM" if moment.hour < 12 else "PM"
+    if token.kind == "field":
+        is_minute = token.text[0] in "mM" and _is_minute(tokens, place)
+        has_clock = any(other.kind == "clock" for other in tokens)
+        return _field(moment, token.text.lower(), seconds, is_minute=is_minute, has_clock=has_clock)
+    is_shown = token.kind in ("quoted", "escaped", "currency", "literal", "digits") and token.text != "@"
+    return token.text if is_shown else ""
 
 
 def _moment(seconds: float, *, from_1904: bool) -> datetime.datetime:

@@ -17,8 +17,10 @@ from kraq_dspy.models.lms.engines.rule_based.reading.comparison import (
     comparative_in,
     kinds_compared,
     stated,
+    two_named,
     wants_less,
 )
+from kraq_dspy.models.lms.engines.rule_based.reading.described import Telling, described_in
 from kraq_dspy.models.lms.engines.rule_based.reading.meaning import is_in
 from kraq_dspy.models.lms.engines.rule_based.reading.question import CLOSED, Asked, read
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
@@ -34,9 +36,6 @@ THAN = re.compile(
     re.IGNORECASE,
 )
 """A question whether one thing is more so than another."""
-EITHER = re.compile(
-    r"(?i:^.*?\b(?:who|which|what|whose)\b).*?(?:[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9]))(?P<a>[^,?]+?),? or (?P<b>[^?]+)"
-)
 NAME_OF_FILE = re.compile(
     r"_|^(?:README|NEWS|CHANGES|CHANGELOG|LICENSE|COPYING|AUTHORS|INSTALL|CONTRIBUTING|TODO|INDEX)$", re.IGNORECASE
 )
@@ -144,37 +143,65 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     if question.isupper():
         question = question.lower()
     question, passages = _within_named_text(question, passages)
-    evidence = nearest(question, passages, similar)
+    evidence = _telling(question, passages, nearest(question, passages, similar))
     if not evidence:
         return None
 
-    when_or_where = read_when_or_where(question)
-    if when_or_where is not None:
-        evidence = _telling_when_or_where(when_or_where, passages, evidence)
-        if not evidence:
-            return None
-
-    first = evidence[0]
-    is_read = is_english(question, first.text)
+    is_read = is_english(question, evidence[0].text)
     asked = read(question)
-    if is_read and not is_told(asked, [(part.text, f"{part.title}\n{part.above}") for part in evidence], passages):
+    if is_read and not is_told(asked, [(part.text, _above(part)) for part in evidence], passages):
         return None
 
-    if is_read and (compared := THAN.match(question)):
+    reply = _verdict(question, passages, evidence) if is_read else None
+    if reply is None and (names := two_named(question)):
+        reply = _of_two(question, *names, evidence)
+    if reply is None and is_read:
+        reply = _short_of_one(asked, evidence) or _described(asked, evidence)
+    if reply is None:
+        reply = _of_chain(asked, _chain(question, evidence, _language(question, passages)), is_read=is_read)
+    return reply
+
+
+def _telling(question: str, passages: Sequence[str], evidence: list[Evidence]) -> list[Evidence]:
+    """The evidence, in another order where the time or the place of one thing is asked for; empty if none tells it."""
+    asked = read_when_or_where(question) if evidence else None
+    return evidence if asked is None else _telling_when_or_where(asked, passages, evidence)
+
+
+def _above(part: Evidence) -> str:
+    return f"{part.title}\n{part.above}"
+
+
+def _verdict(question: str, passages: Sequence[str], evidence: list[Evidence]) -> Reply | None:
+    """A yes or a no; None if the question wants another answer."""
+    if compared := THAN.match(question):
         return _whether_more(question, compared["first"], compared["second"], evidence)
-    if CLOSED.match(question) and is_read:
+    if CLOSED.match(question):
+        first = evidence[0]
         verdict, supporting = yes_or_no(question, passages, f"{first.title}: {first.text}")
         return Reply(verdict, supporting or (_alone(first),))
-    if either := EITHER.match(question):
-        return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
+    return None
 
-    if is_read:
-        for part in evidence[:READ]:
-            span = short_answer_in(asked, part.text, f"{part.title}\n{part.above}", part.title)
-            if span:
-                return Reply(span, (_alone(part),))
 
-    chain = _chain(question, evidence, _language(question, passages))
+def _short_of_one(asked: Asked, evidence: Sequence[Evidence]) -> Reply | None:
+    """The short answer of the nearest sentence that has one."""
+    for part in evidence[:READ]:
+        if span := short_answer_in(asked, part.text, _above(part), part.title):
+            return Reply(span, (_alone(part),))
+    return None
+
+
+def _described(asked: Asked, evidence: Sequence[Evidence]) -> Reply | None:
+    """The thing that is all that the question says of it."""
+    described = described_in(asked, [Telling(part.text, part.title, part.above) for part in evidence])
+    if described is None:
+        return None
+    name, place = described
+    return Reply(name, (_alone(evidence[place]),))
+
+
+def _of_chain(asked: Asked, chain: Sequence[Evidence], *, is_read: bool) -> Reply:
+    """The sentences of a chain, behind the short answer of a question of two steps."""
     span = _short_of_chain(asked, chain) if is_read and not asked.is_plain else ""
     return Reply(span, tuple(map(_alone, chain)))
 
@@ -196,7 +223,7 @@ def _short_of_chain(asked: Asked, chain: Sequence[Evidence]) -> str:
         names = tuple(name for name in asked.names if name not in f"{other.title} {other.text}")
         if left and len(left) < len(asked.words):
             rest = replace(asked, words=left, names=names)
-            span = short_answer_in(rest, part.text, f"{part.title}\n{part.above}", part.title)
+            span = short_answer_in(rest, part.text, _above(part), part.title)
             if span:
                 return span
     return only_value(asked, [(part.text, part.title) for part in chain])
@@ -383,10 +410,8 @@ def _sharing_words(question_words: Set[str], parts: Sequence[_Told], count: int,
 
     sharing = []
     for part, in_text, in_all in zip(parts, words_in_text, all_words, strict=True):
-        score = 0.0
-        for word in question_words & in_all:
-            weight = weights.get(word, 0.0)
-            score += weight if word in in_text else 0.8 * weight
+        shared = question_words & in_all
+        score = math.fsum(weights[word] if word in in_text else 0.8 * weights[word] for word in shared)
         if score:
             above = f"{part.heading}\n{part.before}" if POINTS_BACK.match(part.text) else part.heading
             sharing.append(Evidence(part.text, part.title, part.passage, score, above))
@@ -411,7 +436,7 @@ def _share_known(question_words: Set[str], parts: Sequence[_Told], language: str
     words_of_parts = [set(content_words(f"{part.title} {part.heading} {part.text}", language)) for part in parts]
     weights = _weights(question_words, words_of_parts)
 
-    known = sum(weights.values())
+    known = math.fsum(weights.values())
     lacking = (len(question_words) - len(weights)) * math.log(1 + len(parts))
     return known / (known + lacking)
 
@@ -485,28 +510,46 @@ def _compared(
     evidence: Sequence[Evidence],
 ) -> Reply:
     """Choose the one of which a sentence says that it is more so, or whose date or measure is."""
-    first, second = names
-    for part in evidence:
-        more = stated(comparative, first, second, part.text) if comparative else ""
-        if more:
-            return Reply(more, (_alone(part),))
+    if comparative:
+        for part in evidence:
+            if more := stated(comparative, *names, part.text):
+                return Reply(more, (_alone(part),))
 
-    if not comparative and not (LATER.search(question) or EARLIER.search(question)):
-        return Reply("", (_alone(evidence[0]),))
+    comparative = comparative or _order_in(question)
     if not comparative:
-        comparative = "later" if LATER.search(question) and not EARLIER.search(question) else "earlier"
-    both = tuple(dict.fromkeys(_alone(part) for part in (*accounts[0][:1], *accounts[1][:1])))
+        return Reply("", (_alone(evidence[0]),))
+    reply = _more_by_value(question, comparative, names, accounts)
+    if reply is not None:
+        return reply
+    both = tuple(dict.fromkeys(_alone(part) for account in accounts for part in account[:1]))
+    return Reply("", both or (_alone(evidence[0]),))
+
+
+def _order_in(question: str) -> str:
+    """ "later" or "earlier" for a question that orders two things in time, "" for another."""
+    if EARLIER.search(question):
+        return "earlier"
+    return "later" if LATER.search(question) else ""
+
+
+def _more_by_value(
+    question: str, comparative: str, names: tuple[str, str], accounts: tuple[list[Evidence], list[Evidence]]
+) -> Reply | None:
+    """The one whose value is larger, or smaller, of the first kind that is told of both; None if none is or they are
+    equal."""
     for kind in kinds_compared(comparative):
-        told = [_measured(kind, name, question, account) for name, account in zip(names, accounts, strict=True)]
-        if told[0] is None or told[1] is None:
+        measured = _measured(kind, names[0], question, accounts[0])
+        other_measured = _measured(kind, names[1], question, accounts[1])
+        if measured is None or other_measured is None:
             continue
-        (size, part), (other_size, other_part) = told[0], told[1]
+
+        (size, part), (other_size, other_part) = measured, other_measured
         if size == other_size:
-            break
+            return None
         is_first = (size < other_size) == wants_less(comparative, kind)
         support = tuple(dict.fromkeys((_alone(part), _alone(other_part))))
-        return Reply(first if is_first else second, support)
-    return Reply("", both or (_alone(evidence[0]),))
+        return Reply(names[0] if is_first else names[1], support)
+    return None
 
 
 def _measured(kind: str, name: str, question: str, account: Sequence[Evidence]) -> tuple[float, Evidence] | None:

@@ -6,7 +6,7 @@ word of the question. Where two stretches would do as well, none is chosen.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -47,38 +47,39 @@ class Stretch:
 
 
 def chosen(
-    sentence: str, values: Sequence[Value], wanted: Sequence[Word], held: Sequence[Keys], *, of_person: bool = False
+    sentence: str, values: Sequence[Value], needed: Sequence[Word], held: Sequence[Keys], *, of_person: bool = False
 ) -> Value | None:
-    """The value of the stretch that has the wanted words; None for none, and where several would do.
+    """The value of the stretch that has the needed words; None for none, and where several would do.
 
     `held` are words that what stands above the sentence has. `of_person` leaves "who ..." with whom it is said of.
     """
     stretches = _stretches(sentence, values, of_person=of_person)
     words = [*words_of(sentence), *switched_in(sentence)]
-    needed = [word.keys for word in wanted]
 
-    rated: list[tuple[int, int, Value]] = []
+    rated: list[tuple[int, Value]] = []
     for value in values:
         own_stretch = next(each for each in stretches if each.start <= value.start < each.end)
         own = _keys_in(words, own_stretch)
-        heads = _heads(stretches, own_stretch)
-        shared = [key for head in heads for key in _keys_in(words, head)]
+        n_own = sum(is_among(word.keys, own) for word in needed)
+        if own_stretch.has_verb and n_own == 0 and own_stretch is not stretches[0]:
+            continue
 
-        n_own = sum(is_among(key, own) for key in needed)
-        told_here = frozenset().union(*own, *shared, *held)
-        missing = [word for word in wanted if not is_in(word.keys, told_here)]
-        told = not missing or (
-            len(missing) <= len(wanted) // WORDS_FOR_ONE and len(values) == 1 and all(map(_is_plain, missing))
-        )
-        stands_alone = not own_stretch.has_verb or n_own > 0 or own_stretch is stretches[0]
-        if told and stands_alone:
-            rated.append((n_own, -value.start, value))
+        shared = [key for head in _heads(stretches, own_stretch) for key in _keys_in(words, head)]
+        vocabulary = frozenset().union(*own, *shared, *held)
+        if _are_told(needed, vocabulary, is_only_value=len(values) == 1):
+            rated.append((n_own, value))
 
-    if not rated:
-        return None
-    most = max(n_own for n_own, _, _ in rated)
-    best = [value for n_own, _, value in rated if n_own == most]
+    most = max((n_own for n_own, _ in rated), default=0)
+    best = [value for n_own, value in rated if n_own == most]
     return best[0] if len({value.text for value in best}) == 1 else None
+
+
+def _are_told(needed: Sequence[Word], vocabulary: Keys, *, is_only_value: bool) -> bool:
+    """Whether a vocabulary has the words, or nearly so for the only value of its kind."""
+    missing = [word for word in needed if not is_in(word.keys, vocabulary)]
+    if not missing:
+        return True
+    return is_only_value and len(missing) <= len(needed) // WORDS_FOR_ONE and all(map(_is_plain, missing))
 
 
 def _is_plain(word: Word) -> bool:
@@ -103,36 +104,9 @@ def _heads(stretches: Sequence[Stretch], own: Stretch) -> list[Stretch]:
 
 def _stretches(sentence: str, values: Sequence[Value], *, of_person: bool) -> list[Stretch]:
     """Cut before each clause with a verb, and between two values where a mark or a small word stands."""
-    inside = [(value.start, value.end) for value in values]
-    breaks = [
-        match
-        for match in _BREAKS.finditer(sentence)
-        if not any(start < match.end() and match.start() < end - 1 and match.start() >= start for start, end in inside)
-    ]
-    cuts: dict[int, bool] = {}
-    for place, match in enumerate(breaks):
-        following = breaks[place + 1 :]
-        until = next(
-            (other.start() for other in following if other.lastgroup in ("strong", "joint", "comma")), len(sentence)
-        )
-        rest = sentence[match.end() : until]
-        if match["strong"]:
-            cuts[match.start()] = True
-        elif match["joint"] and _VERB.search(rest) and not _ENDS_WITH_VERB.search(sentence[: match.start()]):
-            cuts[match.start()] = False
-        elif match["comma"] and _VERB.search(rest):
-            is_aside = _ASIDE.match(sentence, match.start()) is not None
-            begins_with_verb = _VERB.match(rest.lstrip()) is not None
-            if not begins_with_verb and not (is_aside and of_person):
-                cuts[match.start()] = False
-
-    for earlier, later in pairwise(values):
-        if any(earlier.end <= cut <= later.start for cut in cuts):
-            continue
-        between = [match for match in breaks if earlier.end <= match.start() and match.end() <= later.start + 1]
-        if between:
-            best = max(between, key=lambda match: _RANKS[match.lastgroup or "weak"])
-            cuts[best.start()] = False
+    breaks = [match for match in _BREAKS.finditer(sentence) if not _is_inside(match, values)]
+    cuts = _cuts_at_clauses(sentence, breaks, of_person=of_person)
+    cuts |= _cuts_between_values(breaks, values, cuts)
 
     edges = [0, *sorted(cut for cut in cuts if cut > 0), len(sentence)]
     stretches = [
@@ -140,6 +114,49 @@ def _stretches(sentence: str, values: Sequence[Value], *, of_person: bool) -> li
         for start, end in pairwise(edges)
     ]
     return _with_their_verbs(stretches, values)
+
+
+def _is_inside(match: re.Match[str], values: Sequence[Value]) -> bool:
+    return any(value.start <= match.start() < value.end - 1 and value.start < match.end() for value in values)
+
+
+def _cuts_at_clauses(sentence: str, breaks: Sequence[re.Match[str]], *, of_person: bool) -> dict[int, bool]:
+    """The places where a clause begins, and whether a semicolon or a dash stands there."""
+    cuts: dict[int, bool] = {}
+    for place, match in enumerate(breaks):
+        ends = (other.start() for other in breaks[place + 1 :] if other.lastgroup in ("strong", "joint", "comma"))
+        rest = sentence[match.end() : next(ends, len(sentence))]
+        if match["strong"]:
+            cuts[match.start()] = True
+        elif _begins_clause(sentence, match, rest, of_person=of_person):
+            cuts[match.start()] = False
+    return cuts
+
+
+def _begins_clause(sentence: str, match: re.Match[str], rest: str, *, of_person: bool) -> bool:
+    """Whether what stands behind a joint or a comma is a clause with a verb of its own."""
+    if not _VERB.search(rest):
+        return False
+    if match["joint"]:
+        return _ENDS_WITH_VERB.search(sentence[: match.start()]) is None
+    if not match["comma"] or _VERB.match(rest.lstrip()):
+        return False
+    return not (of_person and _ASIDE.match(sentence, match.start()))
+
+
+def _cuts_between_values(
+    breaks: Sequence[re.Match[str]], values: Sequence[Value], cuts: Mapping[int, bool]
+) -> dict[int, bool]:
+    """The strongest break between two values that no clause parts yet."""
+    more: dict[int, bool] = {}
+    for earlier, later in pairwise(values):
+        if any(earlier.end <= cut <= later.start for cut in (*cuts, *more)):
+            continue
+        between = [match for match in breaks if earlier.end <= match.start() and match.end() <= later.start + 1]
+        if between:
+            strongest = max(between, key=lambda match: _RANKS[match.lastgroup or "weak"])
+            more[strongest.start()] = False
+    return more
 
 
 def _with_their_verbs(stretches: list[Stretch], values: Sequence[Value]) -> list[Stretch]:

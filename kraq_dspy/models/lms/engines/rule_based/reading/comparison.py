@@ -55,6 +55,41 @@ _EXPENSIVE = re.compile(r"\bmore expensive\b|\bcosts? more\b|\bdearer\b", re.IGN
 _CHEAP = re.compile(r"\bless expensive\b|\bcosts? less\b|\bcheaper\b", re.IGNORECASE)
 
 
+_ASKS_WHICH = re.compile(r"\b(?:who|which|what|whose)\b", re.IGNORECASE)
+_BEFORE_A_NAME = re.compile(r"[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9])")
+_OR = re.compile(r",? or (?=[^?])")
+
+
+def two_named(question: str) -> tuple[str, str] | None:
+    """The two things of which a question asks which one it is; None if it names no two.
+
+    The first begins behind a comma or a colon, or with a capital; nothing between it and the second ends a clause.
+
+    >>> two_named("Which river is longer, the Oren or the Sila?")
+    ('the Oren', 'the Sila')
+    >>> two_named("Did Ada or Ben write it?") is None
+    True
+    """
+    asks = _ASKS_WHICH.search(question)
+    if asks is None:
+        return None
+
+    start = asks.end()
+    for alternative in _OR.finditer(question, asks.end()):
+        place = alternative.start()
+        start = max(start, question.rfind(",", start, place), question.rfind("?", start, place))
+        before = _BEFORE_A_NAME.search(question, start, place)
+        if before and before.end() < place:
+            second = question[alternative.end() :].partition("?")[0]
+            return _bare(question[before.end() : place]), _bare(second)
+        start = max(start, place - 1)  # what was looked through has no beginning of a name
+    return None
+
+
+def _bare(name: str) -> str:
+    return name.strip(' "“”')
+
+
 def comparative_in(text: str) -> str:
     """The word by which a text compares, "" for none: "longer", "cheaper" for "less expensive"."""
     if _EXPENSIVE.search(text):

@@ -8,6 +8,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.vocabulary import COMMON, KIND_OF_NOUN
@@ -77,13 +78,12 @@ _SWITCHED = re.compile(r"\b(on|off)\b(?= ?\??$)|\b(?:switch|turn|put|shut)\w* (?
 _LASTS = re.compile(r"\b(?:do|does|did|will)\b.* last\b")
 _ARE_HELD = frozenset(("held", "played", "staged", "based", "found", "set"))
 """What is said to be done to things of which the time or the place is asked for."""
-_OF_SOMEBODY = re.compile(
+_SOMEBODY_OF = re.compile(
     r"\b(?:the|an?) (?:[a-z-]+ )?[a-z-]*(?:er|or|ist|ian|man|ess|wife|husband|son|child|friend|king|queen|pope|head"
-    r"|star|band) (?:of|in) (?:the )?[\"“]?[A-Z].* (?:born|died?|lived?|lives|from|study|studied|work(?:s|ed)?|marry"
-    r"|married)\b"
-    r"|\bor\b"
+    r"|star|band) (?:of|in) (?:the )?[\"“]?[A-Z]"
 )
-"""A question of two steps, for what somebody did who is named by another thing, or of two things."""
+_DID = re.compile(r" (?:born|died?|lived?|lives|from|study|studied|work(?:s|ed)?|marry|married)\b")
+_OR = re.compile(r"\bor\b")
 CLOSED = re.compile(
     r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|may|might|must|should|am)(?:n[’']t)?\b",
     re.IGNORECASE,
@@ -136,9 +136,17 @@ def read(question: str) -> Asked:
     words = tuple(sorted(_with_names_whole(bearing, question, names), key=lambda word: word.start))
 
     behind = lowered.partition(" ")[2]
-    is_plain = not (_TWO_STEPS.search(behind) or _OF_SOMEBODY.search(question)) and len(words) <= _MOST_OF_ONE_STEP
+    is_plain = not (_TWO_STEPS.search(behind) or _is_of_two(question)) and len(words) <= _MOST_OF_ONE_STEP
     is_closed = CLOSED.match(lowered) is not None
     return Asked(question, kinds, words, names, thing, frozenset(limits), is_plain, is_closed)
+
+
+def _is_of_two(question: str) -> bool:
+    """Whether a question is for what somebody did who is named by another thing, or of two things."""
+    somebody = _SOMEBODY_OF.search(question)
+    return _OR.search(question) is not None or (
+        somebody is not None and _DID.search(question, somebody.end()) is not None
+    )
 
 
 def _is_bearing(word: Word, asking: frozenset[str]) -> bool:
@@ -174,8 +182,30 @@ _GENERIC = frozenset(_GENERIC_WORDS.split())
 """Words of names, beside common ones, that many names have."""
 
 
-def _kinds(lowered: str) -> tuple[tuple[str, ...], str, frozenset[str]]:
-    """The kinds of value, the thing that is counted, and the words that only ask."""
+_Kinds: TypeAlias = tuple[tuple[str, ...], str, frozenset[str]]
+"""The kinds of value, the thing that is counted, and the words that only ask."""
+
+_ASKS_AMOUNT = re.compile(r"\bhow much\b(?! (?:more|less|of)\b)")
+_MOVES = re.compile(r"\b(?:rise|rose|fall|fell|grow|grew|increase|drop|decrease|change)\w*\b")
+_OF_QUESTION_WORD: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (re.compile(rf"{_LEAD}when\b"), ("date", "clock")),
+    (re.compile(rf"{_LEAD}who(?:m|se)?\b"), ("person",)),
+    (re.compile(rf"{_LEAD}where\b"), ("place",)),
+)
+
+
+def _kinds(lowered: str) -> _Kinds:
+    """What the first words that ask for a value ask for; no kinds for none."""
+    for reader in (_of_how_much, _of_how, _of_question_word):
+        if kinds := reader(lowered):
+            return kinds
+    for match in _WHAT.finditer(lowered):
+        if kinds := _of_phrase(match["phrase"].split()):
+            return kinds
+    return (), "", frozenset()
+
+
+def _of_how_much(lowered: str) -> _Kinds | None:
     if _WEIGH.search(lowered):
         return ("mass",), "", frozenset()
     if match := _HOW_MANY.search(lowered):
@@ -183,30 +213,30 @@ def _kinds(lowered: str) -> tuple[tuple[str, ...], str, frozenset[str]]:
     if _TIME.search(lowered):
         return ("duration",), "", frozenset(("time",))
     if match := _HOW_MUCH_OF.search(lowered):
-        thing = match["thing"]
-        kinds = _KINDS_OF_NOUN.get(thing, ())
-        return (kinds or tuple(kind for kind in ANY_MEASURE if kind != "money")), thing, frozenset()
-    if "how much" in lowered and not re.search(r"\bhow much (?:more|less|of)\b", lowered):
-        moves = re.search(r"\b(?:rise|rose|fall|fell|grow|grew|increase|drop|decrease|change)\w*\b", lowered)
-        asking = frozenset(("cost", "costs", "price", "pay", "charge"))
-        return (("percent", "money") if moves else ("money",)), "", asking
+        kinds = _KINDS_OF_NOUN.get(match["thing"], ())
+        return (kinds or tuple(kind for kind in ANY_MEASURE if kind != "money")), match["thing"], frozenset()
+    if _ASKS_AMOUNT.search(lowered):
+        kinds = ("percent", "money") if _MOVES.search(lowered) else ("money",)
+        return kinds, "", frozenset(("cost", "costs", "price", "pay", "charge"))
+    return None
+
+
+def _of_how(lowered: str) -> _Kinds | None:
     if match := _HOW.search(lowered):
         return _of_adjective(match["adjective"], lowered)
     if _COST.search(lowered):
         return ("money",), "", frozenset(("cost", "costs", "pay", "charge"))
-    if re.search(rf"{_LEAD}when\b", lowered):
-        return ("date", "clock"), "", frozenset()
-    if re.search(rf"{_LEAD}who(?:m|se)?\b", lowered):
-        return ("person",), "", frozenset()
-    if re.search(rf"{_LEAD}where\b", lowered):
-        return ("place",), "", frozenset()
-    for match in _WHAT.finditer(lowered):
-        if found := _of_phrase(match["phrase"].split()):
-            return found
-    return (), "", frozenset()
+    return None
 
 
-def _of_phrase(phrase: list[str]) -> tuple[tuple[str, ...], str, frozenset[str]] | None:
+def _of_question_word(lowered: str) -> _Kinds | None:
+    for pattern, kinds in _OF_QUESTION_WORD:
+        if pattern.search(lowered):
+            return kinds, "", frozenset()
+    return None
+
+
+def _of_phrase(phrase: list[str]) -> _Kinds | None:
     """What the noun behind "what" or "which" asks for, the last before a preposition or a verb."""
     head = []
     for word in phrase:
@@ -221,7 +251,7 @@ def _of_phrase(phrase: list[str]) -> tuple[tuple[str, ...], str, frozenset[str]]
     return kinds, "", frozenset((noun,)) if is_asking else frozenset()
 
 
-def _of_adjective(adjective: str, lowered: str) -> tuple[tuple[str, ...], str, frozenset[str]]:
+def _of_adjective(adjective: str, lowered: str) -> _Kinds:
     kinds = _OF_ADJECTIVE[adjective]
     if adjective == "long" and re.search(
         r"\bhow long (?:do|does|did|will|must|can|should|has|have|had|may|ago)\b", lowered
@@ -236,7 +266,7 @@ _UNITS_OF_LENGTH = frozenset(("metres", "meters", "kilometres", "kilometers", "m
 _MONEY = frozenset(("euros", "dollars", "pounds", "crowns", "francs"))
 
 
-def _count(thing: str) -> tuple[tuple[str, ...], str, frozenset[str]]:
+def _count(thing: str) -> _Kinds:
     first, _, second = thing.partition(" ")
     if first in _UNITS_OF_TIME:
         return ("duration",), "", frozenset((first,))

@@ -15,7 +15,7 @@ from kraq_dspy.models.lms.engines.rule_based.reading.question import Asked, coun
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
 from kraq_dspy.models.lms.engines.rule_based.reading.values import YEAR, Value, enumerated, values_in
 
-BRACKETED = re.compile(r" \([^)]*\)$")
+BRACKETED = re.compile(r" \([^()]*\)$")
 """What tells two titles of one name apart."""
 _ORDERS = frozenset(("before", "after", "until", "till", "since", "except", "without", "not", "last", "total"))
 """Conditions that two sentences have to have as well; "first" and "another" tell of which thing a question is."""
@@ -54,21 +54,27 @@ def short_answer_in(asked: Asked, sentence: str, above: str, title: str) -> str:
 
 def only_value(asked: Asked, chain: Sequence[tuple[str, str]]) -> str:
     """The only value of the asked kinds that sentences, each with its title, have together; "" for none and several."""
-    told = " ".join(f"{title} {sentence}" for sentence, title in chain).lower()
-    lacks_limit = any(not re.search(rf"\b{limit}\b", told) for limit in asked.limits & _ORDERS)
-    if lacks_limit or not asked.kinds or len(asked.words) < _MANY_WORDS:
+    if not asked.kinds or len(asked.words) < _MANY_WORDS or any(says_not(sentence) for sentence, _ in chain):
         return ""
-    found: dict[str, str] = {}
-    for sentence, title in chain:
-        if says_not(sentence):
-            return ""
-        found.update({value.text.lower(): value.text for value in _values(asked, sentence, title)})
-        if "person" in asked.kinds and PERSON.fullmatch(title) and title.lower() not in asked.question.lower():
-            found[title.lower()] = title
-    texts = list(found.values())
+    lowered = " ".join(f"{title} {sentence}" for sentence, title in chain).lower()
+    if any(not re.search(rf"\b{limit}\b", lowered) for limit in asked.limits & _ORDERS):
+        return ""
+
+    texts = _texts_of_values(asked, chain)
     if "year" in asked.kinds:
         texts = list(dict.fromkeys(year for text in texts for year in YEAR.findall(text)))
     return texts[0] if len(texts) == 1 else ""
+
+
+def _texts_of_values(asked: Asked, chain: Sequence[tuple[str, str]]) -> list[str]:
+    """The values of the asked kinds, each once in any case. A title that is a name is one of a person."""
+    texts: dict[str, str] = {}
+    for sentence, title in chain:
+        texts.update({value.text.lower(): value.text for value in _values(asked, sentence, title)})
+        is_person = "person" in asked.kinds and PERSON.fullmatch(title) is not None
+        if is_person and title.lower() not in asked.question.lower():
+            texts[title.lower()] = title
+    return list(texts.values())
 
 
 def _meets(asked: Asked, sentence: str, above: str) -> bool:

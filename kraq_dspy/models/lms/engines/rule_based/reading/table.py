@@ -7,7 +7,7 @@ Item: Kayak; Small: 20; Large: 35.
 import re
 from collections.abc import Iterator, Sequence
 
-_RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*\|?\s*$")
+_RULE = re.compile(r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)+\s*+(?::?-{2,}+:?)?\s*+\|?\s*$")
 """What Markdown has below the head of a table."""
 
 

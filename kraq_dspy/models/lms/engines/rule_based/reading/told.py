@@ -25,6 +25,7 @@ _HAS_AMOUNT = re.compile(
     re.IGNORECASE,
 )
 """What a sentence has that tells how much or how many."""
+_HAVE_NO_AMOUNT = frozenset(("person", "place", "date", "year", "clock"))
 
 
 def is_told(asked: Asked, sentences: Sequence[tuple[str, str]], passages: Sequence[str]) -> bool:
@@ -35,20 +36,27 @@ def is_told(asked: Asked, sentences: Sequence[tuple[str, str]], passages: Sequen
 
     least = len(needed) if asked.is_plain and len(needed) <= TOGETHER else 0
     shared = [(_shared(needed, text, above), text) for text, above in sentences]
-    if any(count == len(needed) - 1 and _STANDS_FOR.search(text) for count, text in shared if count):
+    if any(0 < count == len(needed) - 1 and _STANDS_FOR.search(text) for count, text in shared):
         least = max(0, least - 1)
     else:
-        everywhere = frozenset().union(*map(vocabulary_of, passages), *(sense_of(text) for text, _ in sentences))
-        n_missing = sum(not is_in(key, everywhere) for key in needed)
-        if n_missing >= (NOWHERE if asked.is_plain and not asked.is_closed else NOWHERE_AT_MOST) * len(needed):
+        n_missing = _n_nowhere(needed, sentences, passages)
+        most = NOWHERE if asked.is_plain and not asked.is_closed else NOWHERE_AT_MOST
+        if n_missing >= most * len(needed):
             return n_missing == 0
-    if asked.is_closed:
-        return True
+    return asked.is_closed or _tells(asked, [text for count, text in shared if count >= least])
 
-    telling = [text for count, text in shared if count >= least]
-    if asked.kinds and not {"person", "place", "date", "year", "clock"}.intersection(asked.kinds):
-        return any(map(_HAS_AMOUNT.search, telling))
-    return bool(telling)
+
+def _n_nowhere(needed: Sequence[Keys], sentences: Sequence[tuple[str, str]], passages: Sequence[str]) -> int:
+    """How many of the words no passage has, and no value of a sentence implies."""
+    everywhere = frozenset().union(*map(vocabulary_of, passages), *(sense_of(text) for text, _ in sentences))
+    return sum(not is_in(key, everywhere) for key in needed)
+
+
+def _tells(asked: Asked, texts: Sequence[str]) -> bool:
+    """Whether there is a text, and an amount in one where the question asks for it."""
+    if asked.kinds and _HAVE_NO_AMOUNT.isdisjoint(asked.kinds):
+        return any(map(_HAS_AMOUNT.search, texts))
+    return bool(texts)
 
 
 def _shared(needed: Sequence[Keys], text: str, above: str) -> int:

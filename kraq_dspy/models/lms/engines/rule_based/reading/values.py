@@ -237,27 +237,43 @@ def _size_of(number: str) -> float:
     elif digits.count(",") == 1 and "." not in digits:
         plain = digits.replace(",", ".")  # 2,2 kW
     else:
-        plain = re.sub(r"[.,](?=.*[.,])", "", digits)
+        last = max(digits.rfind("."), digits.rfind(","), 0)
+        plain = re.sub(r"[.,]", "", digits[:last]) + digits[last:]
     return float(plain.replace(",", ".")) + half
+
+
+_WHOLE_KINDS = frozenset(("date", "clock", "number", "money", "percent"))
+"""Kinds of which two that stand together are two."""
+_BEFORE_FINER = re.compile(r" |,? and ")
 
 
 def _compounds(sentence: str, values: list[Value]) -> list[Value]:
     """The values, with those joined that are one: "1m 20cm", "2 hours and 30 minutes", a date and its time of day."""
     joined: list[Value] = []
     for value in values:
-        last = joined[-1] if joined else None
-        gap = sentence[last.end : value.start] if last else ""
-        if last and last.kind == value.kind and last.kind not in ("date", "clock", "number", "money", "percent"):
-            is_finer = last.size is not None and value.size is not None and value.size < last.size
-            if re.fullmatch(r" |,? and ", gap) and is_finer and not re.search(r"[-–]", last.text):
-                size = (last.size or 0.0) + (value.size or 0.0)
-                joined[-1] = Value(value.kind, sentence[last.start : value.end], last.start, value.end, size)
-                continue
-        if last and {last.kind, value.kind} == {"date", "clock"} and _JOINS.fullmatch(gap):
-            joined[-1] = Value("date", sentence[last.start : value.end], last.start, value.end, last.size)
-            continue
-        joined.append(value)
+        one = _as_one(sentence, joined[-1], value) if joined else None
+        if one is None:
+            joined.append(value)
+        else:
+            joined[-1] = one
     return joined
+
+
+def _as_one(sentence: str, last: Value, value: Value) -> Value | None:
+    """Two values that follow each other as one; None if they are two."""
+    gap, whole = sentence[last.end : value.start], sentence[last.start : value.end]
+    if _is_finer(value, last) and _BEFORE_FINER.fullmatch(gap):
+        return Value(value.kind, whole, last.start, value.end, (last.size or 0.0) + (value.size or 0.0))
+    if {last.kind, value.kind} == {"date", "clock"} and _JOINS.fullmatch(gap):
+        return Value("date", whole, last.start, value.end, last.size)
+    return None
+
+
+def _is_finer(value: Value, last: Value) -> bool:
+    """Whether a measure goes on in a smaller unit, behind one that is no range."""
+    if value.kind != last.kind or value.kind in _WHOLE_KINDS or value.size is None or last.size is None:
+        return False
+    return value.size < last.size and re.search(r"[-–]", last.text) is None
 
 
 def enumerated(sentence: str, values: list[Value]) -> list[Value]:
