@@ -195,8 +195,8 @@ def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
             differing.append(f"asked {before}, now {now}")
         if differing:
             raise EvaluationError(
-                f"{str(path.parent)!r} holds a run that was made otherwise: {', '.join(differing)}. Continue it as it "
-                "was started, or write to another folder."
+                f"{str(path.parent)!r} holds a run that was made otherwise: {', '.join(differing)}. The "
+                "command that began it goes on with it; for another run name another folder (--out)."
             )
         if now == before:
             return

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.apps.cli.commands import COMMANDS, Group
+from kraq_dspy.apps.cli.tables import read
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.papers.catalogue import PaperTable, paper_table, papers_tables
 from kraq_dspy.papers.listing import RESOURCES
@@ -90,3 +91,19 @@ def test_the_folder_of_declarations_travels_with_the_package() -> None:
     assert {file.stem for file in (Path(__file__).parents[2] / "kraq_dspy/papers/printed").glob("*.toml")} == {
         "kraq", "thesis", "qa_rag", "k2rag", "qa_search", "setups",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dataset", "n", "k", "m", "questions"),
+    [
+        ("bioasq", 18, 5, 10, 500),
+        ("hotpotqa", 10, 4, 8, 300),
+        ("triviaqa", 10, 2, 5, 300),
+        ("pubhealth", 10, 2, 5, 600),
+    ],
+)
+def test_algorithm_2_is_asked_with_the_thesis_parameters(dataset: str, n: int, k: int, m: int, questions: int) -> None:
+    table = read("thesis-5.2").as_in_paper()  # thesis, 5.2.6
+    assert table.paper.sample(dataset) == questions
+    for system in table.systems_for(dataset):
+        assert {name: system.options[name] for name in ("n", "k", "m")} == {"n": n, "k": k, "m": m}

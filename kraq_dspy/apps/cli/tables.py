@@ -1,9 +1,10 @@
 """Runs a table over data sets: one of the papers, of this library, or of your own: `kraq eval TABLE`."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.padding import Padding
@@ -12,12 +13,13 @@ from rich.text import Text
 from kraq_dspy.apps.cli.evaluate import Baseline, make_report, named_scorer
 from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.scoring import RetryFailed, RunOut
-from kraq_dspy.apps.cli.terminal import output, print_json, say
+from kraq_dspy.apps.cli.scoring import RetryFailed
+from kraq_dspy.apps.cli.terminal import note, output, print_json, say
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.papers.tables.table import EvalTable
+    from kraq_dspy.settings import Settings
 
 DEFINITIONS = Path(__file__).resolve().parents[2] / "papers" / "tables" / "definitions"
 TABLES = tuple(sorted(file.stem for file in DEFINITIONS.glob("*.toml")))
@@ -62,7 +64,12 @@ class RunTable(Builds):
         list[str] | None,
         typer.Option(metavar="METRIC", help="Leave this column out, such as meteor (WordNet); may be repeated."),
     ] = None
-    out: RunOut = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE, with --paper runs/TABLE-paper."
+        ),
+    ] = None
     indexes: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps the indexes of data sets.")] = Path(
         "runs/indexes"
     )
@@ -86,6 +93,7 @@ class RunTable(Builds):
 
     def run(self) -> None:
         from kraq_dspy.eval.summary import require_rows
+        from kraq_dspy.optimize.domain import describe_domain
         from kraq_dspy.papers.tables.data import dataset_names
         from kraq_dspy.papers.tables.run import RunOptions
         from kraq_dspy.papers.tables.run_table import run_table
@@ -106,16 +114,12 @@ class RunTable(Builds):
         tokens = self.tokens
         if self.paper:
             definition = definition.as_in_paper()
-            of_paper = definition.as_paper.settings if definition.as_paper else {}
-            sections = {
-                name: dataclasses.replace(getattr(settings, name), **values) for name, values in of_paper.items()
-            }
-            settings, tokens = dataclasses.replace(settings, **sections), definition.paper.tokens
+            settings = _with_sections(settings, definition.as_paper.settings if definition.as_paper else {})
+            tokens = self.tokens or definition.paper.tokens
             samples = {name: definition.paper.sample(name) for name in names}
-        is_file = "/" in self.table or self.table.endswith(".toml")
         options = RunOptions(
             data=self.data,
-            out=self.out or Path("runs") / (definition.name if is_file else self.table),
+            out=self.out or self._folder(definition.name),
             indexes=self.indexes,
             limit=self.limit,
             samples=samples,
@@ -124,12 +128,19 @@ class RunTable(Builds):
             ablations=self.ablations,
             retry_failed=self.retry_failed,
             strict_generator=self.strict_generator,
+            tell=note,
+            describe=describe_domain,
             bertscore=lambda: named_scorer(self.bertscore),
         )
         require_writable(options.out, self.indexes)
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
         require_rows(make_report(options.out, None, self.seed, json=self.json).runs)
+
+    def _folder(self, name: str) -> Path:
+        """The default of --out: a run with --paper goes on in a folder of its own."""
+        is_file = "/" in self.table or self.table.endswith(".toml")
+        return Path("runs") / f"{name if is_file else self.table}{'-paper' if self.paper else ''}"
 
     def _require_agreed_table(self, path: Path, table: "EvalTable") -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""
@@ -143,6 +154,11 @@ class RunTable(Builds):
         for system in (of_paper, *table.systems):
             places += asked_about(settings_of(system, Settings()))
         self.require_agreed(table_file(path), list(dict.fromkeys(places)))
+
+
+def _with_sections(settings: "Settings", sections: Mapping[str, Mapping[str, Any]]) -> "Settings":
+    changed = {name: dataclasses.replace(getattr(settings, name), **values) for name, values in sections.items()}
+    return dataclasses.replace(settings, **changed)
 
 
 def without_metrics(table: "EvalTable", left_out: list[str] | tuple[str, ...]) -> "EvalTable":

@@ -208,11 +208,9 @@ def prepare_index(
     the work is done on a copy of it, so that nothing but the questions is asked again. `setup` gives the pipeline the
     instructions of a paper.
     """
-    prompts = dict(setup.prompts) if setup else {}
-    mark = fingerprint(dataset, settings, program_states=program_states, prompts=prompts)
-    without_generator = fingerprint(dataset, settings, program_states, prompts, but="generator")
-    siblings = f"{dataset.name}-{without_generator[:8]}"
-    path = folder / f"{siblings}-{mark[:8]}.kraq"
+    mark = fingerprint(dataset, settings, program_states, dict(setup.prompts) if setup else {})
+    path = place_of_index(dataset, folder, settings, program_states, setup)
+    siblings = path.name.rpartition("-")[0]
     is_complete, has_random = _state_of(path)
     if is_complete and (has_random or not random_questions):
         return PreparedIndex(path, mark, None)
@@ -235,6 +233,25 @@ def prepare_index(
         setup.give_prompts(pipeline)
         options["kraq"] = pipeline
     return PreparedIndex(path, mark, run_coroutine(_build(dataset, path, options)))
+
+
+def place_of_index(
+    dataset: Dataset,
+    folder: Path,
+    settings: Settings,
+    program_states: Sequence[Path] = (),
+    setup: PaperSetup | None = None,
+) -> Path:
+    """Where `prepare_index` keeps the index: its name begins as those of indexes with another generator alone."""
+    prompts = dict(setup.prompts) if setup else {}
+    without_generator = fingerprint(dataset, settings, program_states, prompts, but="generator")
+    mark = fingerprint(dataset, settings, program_states, prompts)
+    return folder / f"{dataset.name}-{without_generator[:8]}-{mark[:8]}.kraq"
+
+
+def is_indexed(path: Path) -> bool:
+    """Whether the index is there, and whole."""
+    return _state_of(path)[0]
 
 
 async def _build(dataset: Dataset, path: Path, options: BuildOptions) -> BuildReport:

@@ -1,8 +1,11 @@
 """Makes the rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.metrics.generation import BertScorer
@@ -12,7 +15,7 @@ from kraq_dspy.papers.tables import systems
 from kraq_dspy.papers.tables.data import PreparedIndex
 from kraq_dspy.papers.tables.run import Run
 from kraq_dspy.papers.tables.table import System
-from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.settings import EMBEDDED, Settings
 
 RELEVANCE = "relevance"
 _BLOCK = 256  # pairs scored before their rows are written
@@ -31,6 +34,10 @@ def measure(run: Run, folder: Path) -> None:
         if system.options.get("needs_state") and "state" not in system.options:
             notes.append(f"{system.name} is left out: give what tuned it, --program-state '{system.name}=FILE'.")
             continue
+        if system.options.get("domain"):
+            settings = _told_of_the_corpus(run, settings, folder)
+            reader, types = settings.extract.persona, settings.extract.types
+            notes.append(f"{system.name}: the extractor reads as {reader!r}, for {types or 'any type'}.")
         asks_random = systems.asks_random(system)
         index = run.index(settings, random_questions=asks_random, program_states=_states(system))
         first = first or index
@@ -47,6 +54,26 @@ def measure(run: Run, folder: Path) -> None:
     writer = run.writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
     for name, texts in sets.items():
         _score_set(run, name, texts, scorer, writer)
+
+
+def _told_of_the_corpus(run: Run, settings: Settings, folder: Path) -> Settings:
+    """The settings with the persona and the types that `kraq domain` proposes.
+
+    What the model said is kept in `folder`/domain.json, so that it is asked once. Raises ConfigError where the options
+    of the run have nothing that asks it.
+    """
+    file = folder / "domain.json"
+    if not file.exists():
+        if run.options.describe is None:
+            raise ConfigError(f"{run.table.name!r} tells extraction of the corpus: give RunOptions(describe=...).")
+        models = run.models(settings)
+        domain = run.options.describe(run.questions.dataset.documents, settings, models=models, seed=run.options.seed)
+        models.close()
+        folder.mkdir(parents=True, exist_ok=True)
+        with replaced(file) as draft:
+            draft.write_text(json.dumps({"persona": domain.persona, "types": ", ".join(domain.types)}), "utf-8")
+    told = json.loads(file.read_text("utf-8"))
+    return replace(settings, extract=replace(settings.extract, persona=told["persona"], types=told["types"]))
 
 
 def _score_set(run: Run, name: str, texts: Sequence[str], scorer: BertScorer, writer: RowWriter) -> None:
@@ -88,9 +115,10 @@ def _metrics_of(f1: float, thresholds: Mapping[str, float | None]) -> dict[str, 
 
 def _states(system: System) -> list[Path]:
     """Raises ConfigError for an option that a source of questions does not have."""
-    if unknown := set(system.options) - {"roles", "settings", "state", "needs_state"}:
+    if unknown := set(system.options) - {"roles", "settings", "state", "needs_state", "domain"}:
         raise ConfigError(
-            f"{system.name!r}: unknown option {min(unknown)!r}; a source of questions takes roles, settings and state."
+            f"{system.name!r}: unknown option {min(unknown)!r}; a source of questions takes roles, settings, state, "
+            "domain."
         )
     return [Path(system.options["state"])] if "state" in system.options else []
 

@@ -32,7 +32,8 @@ class RunOptions:
     """`data` is a folder of data sets or one itself; `out` gets a folder for each data set; indexes are shared by all
     tables that name the same `indexes`. `samples` are numbers of questions by data set, which `limit` bounds. `models`
     makes those that answer and judge, by default from the settings. With `strict_generator`, an index is refused in
-    which templates asked more than half of the generator's questions."""
+    which templates asked more than half of the generator's questions. `tell` gets a sentence on the cost of each data
+    set before anything of it is asked. `describe` says what a corpus is about (`optimize.describe_domain`)."""
 
     data: Path
     out: Path
@@ -44,6 +45,8 @@ class RunOptions:
     ablations: bool = True
     retry_failed: bool = False
     strict_generator: bool = False
+    tell: Callable[[str], None] | None = None
+    describe: Callable[..., Any] | None = None
     bertscore: Callable[[], BertScorer] = BertScorer
     models: Callable[[Settings, Embedder], LanguageModels] | None = None
 

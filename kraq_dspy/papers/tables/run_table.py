@@ -8,6 +8,7 @@ from kraq_dspy.eval.questions import learned_by, learned_note
 from kraq_dspy.eval.scoring import require_metric
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.tables import asking, catalogue_search, question_quality
+from kraq_dspy.papers.tables.cost import cost_in_words
 from kraq_dspy.papers.tables.data import load, prepared, with_model_references
 from kraq_dspy.papers.tables.run import Run, RunOptions
 from kraq_dspy.papers.tables.systems import require_looked_up, with_equal_questions
@@ -66,6 +67,8 @@ def run_table(
         if questions.learned:
             notes.append(learned_note(questions.learned))
         run = Run(table, questions, equal, embedder, options, progress, notes)
+        if options.tell:
+            options.tell(cost_in_words(run, folder))
         if table.references == "model":
             models = run.models(equal)
             run.questions = with_model_references(questions, folder, models, progress)

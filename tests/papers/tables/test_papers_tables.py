@@ -1,18 +1,22 @@
 """Runs every table of the papers at its smallest size, one question over three passages, and reads titles and marks."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kraq_dspy.apps.cli.tables import read, require_rows
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.apps.cli.tables import read
+from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.metrics.generation import require_packages
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import read_run
-from kraq_dspy.eval.summary import TableSummary, summarise, summarise_run
+from kraq_dspy.eval.summary import TableSummary, require_rows, summarise, summarise_run
+from kraq_dspy.optimize import describe_domain
+from kraq_dspy.optimize.domain import Domain
 from kraq_dspy.papers.catalogue import PaperTable, papers_tables
 from kraq_dspy.papers.grids import FAILED, paper_grids
 from kraq_dspy.papers.tables.table import EvalTable
@@ -68,7 +72,7 @@ def table_of(figure: PaperTable, folder: Path, toy: Toy) -> EvalTable:
     if figure.definition != "prompt_tuning":
         return table
     KRAQ(SETTINGS).extract.save(folder / "extraction.json")
-    return table.with_state(Path(f"prompt tuning={folder / 'extraction.json'}"))
+    return table.with_state(Path(f"optimized extraction={folder / 'extraction.json'}"))
 
 
 def made_by(figure: PaperTable) -> list[PaperTable]:
@@ -117,11 +121,12 @@ def test_a_table_of_the_papers_at_its_smallest_says_what_was_run(
     toy: Toy, data: Path, tmp_path: Path, table_id: str
 ) -> None:
     figure = papers_tables()[table_id]
-    folder = toy.run(table_of(figure, tmp_path, toy), data=data, settings=SETTINGS, tokens=None, limit=1)
+    definition = table_of(figure, tmp_path, toy)
+    folder = toy.run(definition, data=data, settings=SETTINGS, tokens=None, limit=1, describe=describe_domain)
     summary = summarise([folder])
     [run] = summary.runs
     assert [row.failure for row in run.rows if row.failure] == []
-    require_rows(summary)
+    require_rows(summary.runs)
     metrics = set(run.metrics)
     assert all(metrics == {*row.metrics, *row.extra.get("undefined", ())} for row in run.rows)
 
@@ -137,4 +142,35 @@ def test_a_table_of_the_papers_at_its_smallest_says_what_was_run(
         read_grid(grid, table)
 
     with pytest.raises(EvaluationError, match="TimeoutError: too long"):
-        require_rows(with_failures(folder, 1))
+        require_rows(with_failures(folder, 1).runs)
+
+
+def test_a_table_tells_what_it_costs_before_it_asks(toy: Toy, data: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    table = dataclasses.replace(read("kraq-2"), concurrency=2)
+    alone = Toy(tmp_path)
+    alone.run(table, data=data, tokens=None, limit=1, out=tmp_path / "out", tell=told.append)
+    alone.run(table, data=data, tokens=None, limit=2, out=tmp_path / "out", tell=told.append)
+    assert told == [
+        "hotpotqa-lighthouses: 1 question and 2 systems, of whose answers 0 are there; at least 4 calls to answer and "
+        "judge the others. 1 index is to be made of 3 documents: about 8 calls.",
+        "hotpotqa-lighthouses: 2 questions and 2 systems, of whose answers 2 are there; at least 4 calls to answer and "
+        "judge the others. Its indexes are there.",
+    ]
+
+
+def test_prompt_tuning_asks_once_what_the_corpus_is_about_and_extracts_so(toy: Toy, data: Path, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def describe(documents: Sequence[Document], *args: Any, **options: Any) -> Domain:
+        asked.append(len(documents))
+        return Domain("lights", "A keeper of lights.", ("lighthouse", "engineer"))
+
+    for _ in range(2):
+        out = toy.run(read("kraq-9"), data=data, tokens=None, limit=1, out=tmp_path, describe=describe)
+    header, rows = read_run(out)
+    assert asked == [3]
+    assert {row.system for row in rows} == {"no tuning", "prompt tuning"}
+    assert "the extractor reads as 'A keeper of lights.', for lighthouse, engineer." in header.extra["notes"][-1]
+    with pytest.raises(ConfigError, match="describe="):
+        toy.run(read("kraq-9"), data=data, tokens=None, limit=1, out=tmp_path / "none")
