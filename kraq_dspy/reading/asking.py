@@ -213,9 +213,9 @@ def _asked_by_preposition(clause: Clause, preposition: "Token") -> Asked | None:
     if object_ is not None and len(answer) <= LONGEST_ANSWER:
         if object_.ent_type_ == "DATE" and led_by in ("in", "on", "since", "until") and _has_figure(answer):
             word = {"since": "Since when", "until": "Until when"}.get(led_by, "When")
-            return with_subject("When", [word], clause, rest, answer, keeps_before=not is_before)
+            return with_subject("When", [word], clause, rest, kept(object_), keeps_before=not is_before)
         if object_.ent_type_ in _PLACES and led_by in ("in", "at", "near") and not clause.is_copula:
-            return _asked_where(clause, rest, answer, is_before=is_before)
+            return _asked_where(clause, rest, kept(object_), is_before=is_before)
         if led_by == "because" and not is_before:
             return with_subject("Why", ["Why"], clause, rest, answer)
     does = any(token.dep_ == "pcomp" and token.tag_ == "VBG" for token in preposition.children)

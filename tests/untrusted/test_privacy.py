@@ -1,4 +1,4 @@
-"""Indexing, asking and serving reach no network: no connection and no look-up of a name that the user did not give.
+"""Commands reach no network: no connection and no look-up of a name that the user did not give.
 
 Python's own sockets are watched by an audit hook; those of compiled libraries by strace, where it is installed, and by
 what they leave in the user's cache folder.
@@ -107,6 +107,47 @@ def indexed(folder: Path) -> Watched:
 def test_indexing_and_asking_reach_no_network_and_leave_nothing_beside_the_index(indexed: Watched) -> None:
     assert indexed.sent() == []
     assert indexed.left() == []
+
+
+NOTES = {
+    "lovelace": "Ada Lovelace wrote the first program in 1843. Lord Byron was the father of Ada Lovelace.",
+    "tarnvik": "The ferry Alma sails from Tarnvik to Skarv. Maren Holt built the lighthouse of Tarnvik in 1871.",
+    "bridge": "The bridge of Brandvik was opened in 1931. Karl Voss designed the bridge of Brandvik.",
+    "school": "The school of Lurr was founded by Nora Bell in 1888. Nora Bell taught mathematics.",
+    "choir": "The choir of Skarv sings in the church of Saint Anne. Elin Moe leads the choir of Skarv.",
+    "railway": "The railway from Benna to Lurr carries timber. Berg Line has owned the railway since 1950.",
+    "harbor": "The harbor of Benna was deepened in 1966. Tor Hald managed the harbor of Benna until 1980.",
+    "mill": "The mill of Orrin grinds rye. Peter Sand bought the mill of Orrin in 1911.",
+    "inn": "The inn of Farholt has forty beds. Mia Dahl opened the inn of Farholt in 1925.",
+    "paper": "The Benna Courier is a weekly newspaper. Sam Eide edited the Benna Courier for ten years.",
+    "club": "The rowing club of Brandvik won the cup of Lurr in 1954. Olav Rand coached the rowing club.",
+    "museum": "The museum of Tarnvik was opened by Ida Lind in 1902. Ida Lind collected maps of Skarv.",
+}
+
+
+def test_exams_evaluations_and_choices_reach_no_network(tmp_path: Path) -> None:
+    """`testset make`, `eval`, `select` and `optimize` in one process. They take some seconds each under strace, and no
+    index at hand was made in a process that is watched."""
+    (tmp_path / "notes").mkdir()
+    for name, text in NOTES.items():
+        (tmp_path / "notes" / f"{name}.txt").write_text(text)
+    (tmp_path / "asked.csv").write_text(
+        "question,answer,supporting_ids\n"
+        "Who was the father of Ada Lovelace?,Lord Byron,lovelace.txt\n"
+        "Who opened the museum of Tarnvik?,Ida Lind,museum.txt\n"
+        "When was the lighthouse of Tarnvik built?,1871,tarnvik.txt\n"
+    )
+    watched = Watched(tmp_path)
+    output = watched.run(
+        ("index", "notes", "--out", "notes.kraq"),
+        ("testset", "make", "notes.kraq", "--out", "exam.jsonl", "-n", "3"),
+        ("eval", "notes.kraq", "asked.csv", "--out", "run"),
+        ("select", "notes", "asked.csv", "--chunks", "300", "-k", "5", "-r", "dense", "-r", "bm25", "--out", "choice"),
+        ("optimize", "decomposition", "--index", "notes.kraq", "--out", "state.json", "--force"),
+    )
+    assert "token_f1" in output
+    assert watched.sent() == []
+    assert watched.left() == []
 
 
 def test_serving_reaches_no_network(indexed: Watched, folder: Path, tmp_path: Path) -> None:

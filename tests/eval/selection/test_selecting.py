@@ -297,6 +297,7 @@ def test_the_command_writes_settings_with_which_the_index_answers(tmp_path: Path
 
     assert shown.returncode == again.returncode == 0, shown.stderr + again.stderr
     assert "Chosen: bm25, 100 tokens, k 1" in shown.stdout
+    assert "Settings and report: " in shown.stdout
     gate_words = f"Gate:  kraq eval docs.kraq mine.csv --retrieval-only --k 1 {' '.join(own_names)} --fail-under"
     assert gate_words in shown.stdout
     report = json.loads(again.stdout)

@@ -56,6 +56,7 @@ _FEWEST_WITH_NAME, _FEWEST, MOST_WORDS = 3, 5, 16
 """Content words of what is said of a subject, with a name or a number among them and without; and words in all."""
 _LONGEST_ANSWER = 8  # words
 _WORTH_OF_WHAT = 0.8  # of a question for a thing, beside one for who, when, where, why or how many
+_AS_GOOD = 0.75  # share of the highest worth from which on one question is as good as another
 _LEAST_WEIGHT = 0.4  # of a parsed question: a name and two rarer things
 _LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
 _OPEN = re.compile(r"\b(?:of|the|an?|for|with|to|between|and)$")
@@ -79,7 +80,7 @@ class Fact:
 def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     """One question that the passage answers, of one of the names if it can be; empty texts if it has none.
 
-    It is the one that tells most of what it asks about, and who, when, where, why or how many rather than what. Which
+    It is one of those that tell most of what they ask about, who, when, where, why or how many rather than what. Which
     of several depends on the passage's text and these names alone.
 
     >>> fact_about("Ed Wood\\nThe film Ed Wood was directed by Tim Burton in 1994.")["answer"]
@@ -87,9 +88,9 @@ def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     """
     facts = parsed_facts(passage)
     named = [fact for fact in facts if any(name in fact.question or name == fact.answer for name in about)]
-    chosen = max(
-        named or facts, key=lambda fact: (fact.worth, content_id(passage, fact.question)), default=Fact("", "")
-    )
+    most = max((fact.worth for fact in named or facts), default=0.0)
+    best = [fact for fact in named or facts if fact.worth >= _AS_GOOD * most]
+    chosen = min(best, key=lambda fact: content_id(passage, fact.question), default=Fact("", ""))
     return {"question": chosen.question, "answer": chosen.answer}
 
 
