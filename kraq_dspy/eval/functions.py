@@ -6,6 +6,7 @@ from typing import Any, get_origin
 
 import dspy
 
+from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.recorded import prediction_of
@@ -23,8 +24,8 @@ class AnsweringFunction(dspy.Module):
         self.name = getattr(function, "__name__", type(function).__name__)
         self._function = [function]  # in a list, where DSPy looks for no predictors of it
 
-    def forward(self, question: str) -> dspy.Prediction:
-        reply = self._function[0](question)
+    async def aforward(self, question: str) -> dspy.Prediction:
+        reply = await call(self._function[0], question)
         prediction = prediction_of(question, reply)
         if prediction is None:
             raise EvaluationError(
@@ -32,6 +33,8 @@ class AnsweringFunction(dspy.Module):
                 "`answer`."
             )
         return prediction
+
+    forward = blocking(aforward)
 
 
 def is_answering(system: Any, examples: Sequence[Example]) -> bool:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 import kraq_dspy
 from kraq_dspy import make_lm
 from kraq_dspy.eval import BinaryJudge, Groundedness, RubricJudge
-from kraq_dspy.eval.judges import ContextRecall
+from kraq_dspy.eval.functions import AnsweringFunction
+from kraq_dspy.eval.judges import AnswerRelevancy, ContextPrecision, ContextRecall
 from kraq_dspy.exam.asking import AskForRow
 from kraq_dspy.exam.checking import CheckGold, CheckRow
 from kraq_dspy.exam.rewording import PutOtherwise, SupposeOfAnother
@@ -189,6 +190,12 @@ def graph_local(library: Library) -> GraphLocalSearch:
     return program
 
 
+def relevancy(library: Library) -> AnswerRelevancy:
+    judge = AnswerRelevancy()
+    judge.embedder = library.embedder
+    return judge
+
+
 def dense(library: Library) -> DenseRetriever:
     return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
 
@@ -222,10 +229,13 @@ SCORED = {"question": QUESTION, "drafts": DRAFTS}
 
 MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str, Any]]] = {
     AdaptedRetriever: (lambda library: AdaptedRetriever(lambda question: [PASSAGE]), {"question": QUESTION, "k": 4}),
+    AnswerRelevancy: (relevancy, {**ANSWERED, "prediction": dspy.Prediction(answer=PASSAGE)}),
+    AnsweringFunction: (lambda library: AnsweringFunction(lambda question: "the hall"), ASKED),
     AskForRow: (lambda library: AskForRow("fact"), {"passage": PASSAGE, "about": ["Rhine"]}),
     AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
     AskRandomQuestion: (lambda library: AskRandomQuestion(), {"passages": [PASSAGE, "Cologne is a city."]}),
     BinaryJudge: (lambda library: BinaryJudge(), ANSWERED),
+    ContextPrecision: (lambda library: ContextPrecision(), ANSWERED),
     ContextRecall: (lambda library: ContextRecall(), ANSWERED),
     CheckGold: (lambda library: CheckGold(), {"question": QUESTION, "answer": "the hall", "passage": PASSAGE}),
     CheckRow: (
@@ -352,7 +362,7 @@ def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Lib
     assert timeless(called) == timeless(awaited)
 
 
-LEARNS_NOTHING = {AdaptedRetriever, VoteScore, WangScore}
+LEARNS_NOTHING = {AdaptedRetriever, AnsweringFunction, VoteScore, WangScore}
 SAMPLES = {str: "Which tower?", list[str]: ["A tower.", "A bridge."]}
 
 
