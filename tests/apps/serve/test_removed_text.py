@@ -87,6 +87,31 @@ def test_a_server_that_ends_leaves_nothing_that_was_removed(end: signal.Signals,
     assert not traces(path)
 
 
+def test_a_server_of_agents_leaves_the_former_state_while_it_runs_and_when_it_ends(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="needs the extra mcp")
+    path = made(tmp_path / "a.kraq")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kraq_dspy", "mcp", str(path), "--http", "--port", "0"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert any("MCP: " in line for line in process.stderr)
+        remove_documents(path, ["safe"])
+        wait_until(lambda: not traces(path))
+
+        process.send_signal(signal.SIGSTOP)
+        add_documents(path, [Document("seals", "Seals", "Ida Holm feeds the seals.")])
+        assert former_states(path)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        process.wait(PATIENCE_S)
+        assert not former_states(path)
+    finally:
+        process.kill()
+        process.communicate()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells who holds a lock")
 def test_remove_says_who_still_holds_what_was_removed(tmp_path: Path, kraq: WarmShell) -> None:
     path = made(tmp_path / "a.kraq")
