@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.models.lms.engines.rule_based import rewrite
-from kraq_dspy.reading import asking
 from tests.patterns import is_bounded, patterns, texts
 
 MEASURED = Path(__file__).with_name("patterns_measured.txt")
@@ -28,7 +27,6 @@ ALLOWED = 24.0  # eight times the text: linear work takes eight times as long, q
 LIMIT_S = 4.0  # of the processor, for the whole text
 AT_MOST = {
     rewrite.EITHER.pattern: rewrite.LONGEST_COMPARISON,
-    asking._ASIDE.pattern: 2_000,  # a sentence; one with more spaces than that in a row is read slowly
 }
 """Patterns that meet short texts alone, with the characters of the longest."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LONGEST_ANSWER = 14  # words of an object, a date or a place
 LONGEST_REASON = 25  # words of a clause that says why or how
-_ASIDE = re.compile(r"\s*\[[^\[\]]{0,60}\]|\s*\([^()]{0,160}\)")
+_ASIDE = re.compile(r"(?<!\s)\s*+(?:\[[^\[\]]{0,60}\]|\([^()]{0,160}\))")
 """Citations, and what stands in brackets."""
 _PLACES = frozenset(("GPE", "LOC", "FAC"))
 _THINGS = frozenset(("ORG", "GPE", "LOC", "FAC", "PRODUCT", "WORK_OF_ART", "EVENT", "LAW", "NORP"))

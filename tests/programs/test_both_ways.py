@@ -224,12 +224,13 @@ ANSWERED = {
     "example": dspy.Example(question=QUESTION, answer="the hall", passages=[PASSAGE]),
     "prediction": dspy.Prediction(answer="the hall"),
 }
+KEEPER = dspy.Prediction(answer="Jonas Berg has kept the light of Tarnvik since 1998.")
 ASKED = {"question": QUESTION}
 SCORED = {"question": QUESTION, "drafts": DRAFTS}
 
 MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str, Any]]] = {
     AdaptedRetriever: (lambda library: AdaptedRetriever(lambda question: [PASSAGE]), {"question": QUESTION, "k": 4}),
-    AnswerRelevancy: (relevancy, {**ANSWERED, "prediction": dspy.Prediction(answer="Jonas Berg has kept the light of Tarnvik since 1998.")}),
+    AnswerRelevancy: (relevancy, {**ANSWERED, "prediction": KEEPER}),
     AnsweringFunction: (lambda library: AnsweringFunction(lambda question: "the hall"), ASKED),
     AskForRow: (lambda library: AskForRow("fact"), {"passage": PASSAGE, "about": ["Rhine"]}),
     AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
