@@ -57,7 +57,7 @@ def logs_as_they_were() -> Iterator[None]:
     os.umask(mask)
     root.setLevel(level)
     if access := sys.modules.get("kraq_dspy.asset.store.access"):
-        access._guards_copies = False  # else each index that a later test opens would set the mask
+        access.__dict__["_guards_copies"] = False  # else each index that a later test opens would set the mask
     if logs := sys.modules.get("kraq_dspy.apps.cli.logs"):
         root.removeHandler(logs._handler)
 

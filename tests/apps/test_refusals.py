@@ -14,6 +14,7 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 from starlette.testclient import TestClient
 
 from kraq_dspy import Document, Index, Workspace, build_index
+from kraq_dspy._internal.rag_prediction import REFUSED
 from kraq_dspy.apps import index_tools
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.apps.serve.app import make_app
@@ -21,7 +22,6 @@ from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.asset.store.index import FLOOR
 from kraq_dspy.workspace.choices import choose_program
-from kraq_dspy.workspace.refusing import REFUSED
 from tests.conftest import KeywordEmbedder
 from tests.orchids import ANSWERED, FOREIGN, ORCHIDS, index_of_orchids
 from tests.whole_program import app

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy._internal.rag_prediction import REFUSAL
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval import Example, Testset, TestsetPlan, coverage_of, make_testset, make_trainset, update_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Chunk, Document, TestsetRow
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.refusing import REFUSAL
 from tests.conftest import WarmShell
 from tests.exam.test_making import PAGES
 

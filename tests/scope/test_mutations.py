@@ -20,11 +20,11 @@ from kraq_dspy.indexing.catalogue.sources import sources_of
 from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view import making
-from kraq_dspy.indexing.view.steps import FoundResults
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs import TraditionalRAG
 from kraq_dspy.records import Document
 from kraq_dspy.retrievers import hits
+from kraq_dspy.steps.kept import FoundResults
 from kraq_dspy.testing import BrokenContractError, _PromptWatcher, check_scope
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.opening import OpenedIndex

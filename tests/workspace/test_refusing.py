@@ -10,13 +10,14 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Index, Scope, Workspace, build_index
+from kraq_dspy._internal.rag_prediction import REFUSED
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.asset.store.index import FLOOR
 from kraq_dspy.extend import Catalogue
 from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import RefusalSettings, Settings
-from kraq_dspy.workspace.refusing import REFUSED, Answerability, is_refusal
+from kraq_dspy.workspace.refusing import Answerability, is_refusal
 from tests.orchids import ANSWERED, FOREIGN, ORCHIDS, index_of_orchids
 
 

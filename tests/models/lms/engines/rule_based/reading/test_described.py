@@ -1,11 +1,13 @@
 """What a question describes is named by the sentence that says all of it of one thing."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from kraq_dspy.models.lms.engines.rule_based.answer import short_answer
 
 
-def similar(_: str, texts: list[str]) -> list[float]:
+def similar(_: str, texts: Sequence[str]) -> list[float]:
     return [0.0] * len(texts)
 
 
