@@ -8,6 +8,7 @@ functions are those that it enters, frames the most of the package's on one stac
 version of the package.
 """
 
+import argparse
 import io
 import statistics
 import subprocess
@@ -121,6 +122,7 @@ def print_question(package: Path) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     import kraq_dspy
 
     package = Path(kraq_dspy.__file__).parent

@@ -24,6 +24,10 @@ TARNVIK = {
     "ticket costs twelve crowns.",
     "museum.md": "The museum of Tarnvik was opened in 1954. Maren Holt's drawings of the lighthouse hang in its first "
     "room.",
+    "school.md": "The school of Tarnvik was founded in 1902 by the teacher Ida Holm. Peder Vik has led the school of "
+    "Tarnvik since 2015. Ida Holm wrote the song of Tarnvik in 1911.",
+    "mill.md": "Otto Lind built the mill of Tarnvik in 1840. The Lind family has owned the mill of Tarnvik since 1840. "
+    "Nils Brandt painted the mill of Tarnvik in 1888.",
 }
 ROWS = {
     "Who keeps the light?": "Jonas Berg",

@@ -86,7 +86,9 @@ class RunTable(Builds):
     strict_generator: Annotated[
         bool,
         Flag(
-            "--strict-generator", help="Exit code 1 if templates ask for more than half of the generator's questions."
+            "--strict-generator",
+            help="Exit code 1 if templates ask for more than half of the generator's questions.",
+            rich_help_panel="For a build server",
         ),
     ] = False
     json: Json = False

@@ -233,8 +233,10 @@ def test_a_copy_that_an_upgrade_kept_is_said_to_have_the_text_still(planted: Pat
 
     [problem] = remove_documents(planted, GONE, embedder=embedder).problems
     assert problem.startswith("'x.kraq.before', the index as it was before `kraq upgrade`, still has what this change")
-    assert remove_documents(planted, ["ada"], embedder=embedder).problems == (problem,)
-    assert add_documents(planted, [Document("new", "New", "Nothing is new.")], embedder=embedder).problems == ()
+    assert problem in remove_documents(planted, ["ada"], embedder=embedder).problems
+    assert (
+        problem not in add_documents(planted, [Document("new", "New", "Nothing is new.")], embedder=embedder).problems
+    )
 
 
 class Killed(BaseException):

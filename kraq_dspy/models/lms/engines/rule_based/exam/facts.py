@@ -83,8 +83,8 @@ def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     It is one of those that tell most of what they ask about, who, when, where, why or how many rather than what. Which
     of several depends on the passage's text and these names alone.
 
-    >>> fact_about("Ed Wood\\nThe film Ed Wood was directed by Tim Burton in 1994.")["answer"]
-    'Tim Burton'
+    >>> fact_about("Tarnvik\\nJonas Berg has kept the light of Tarnvik since 1998.")["answer"]
+    '1998'
     """
     facts = parsed_facts(passage)
     named = [fact for fact in facts if any(name in fact.question or name == fact.answer for name in about)]
