@@ -96,7 +96,10 @@ test-vllm: $(DEV)
 test-browser: $(DEV)
 	@$(BIN)/python -m pytest tests/apps/serve -m browser -rs
 
-check: lint types test test-default
+# Types and the default install each take one core, the tests take two.
+check: lint
+	@$(MAKE) --no-print-directory -j2 types test-default
+	@$(MAKE) --no-print-directory test
 
 # The tests of make check follow every link of docs/; this builds the site too, with packages of its own.
 docs: $(READY)

@@ -24,6 +24,8 @@ TARNVIK = {
     "ticket costs twelve crowns.",
     "museum.md": "The museum of Tarnvik was opened in 1954. Maren Holt's drawings of the lighthouse hang in its first "
     "room.",
+}
+ALSO_OF_TARNVIK = {
     "school.md": "The school of Tarnvik was founded in 1902 by the teacher Ida Holm. Peder Vik has led the school of "
     "Tarnvik since 2015. Ida Holm wrote the song of Tarnvik in 1911.",
     "mill.md": "Otto Lind built the mill of Tarnvik in 1840. The Lind family has owned the mill of Tarnvik since 1840. "
@@ -102,7 +104,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("place") / "work"
     folder.mkdir()
     (folder / "docs").mkdir()
-    for name, text in TARNVIK.items():
+    for name, text in {**TARNVIK, **ALSO_OF_TARNVIK}.items():
         (folder / "docs" / name).write_text(f"---\nauthor: {name[0]}\n---\n{text}\n")
     (folder / "docs" / "byron.txt").write_text("Lord Byron wrote Don Juan. The heat pump resets by its red button.")
 
