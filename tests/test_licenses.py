@@ -1,4 +1,4 @@
-"""What `pip install kraq-dspy` brings is under no GPL, AGPL or LGPL; an extra that brings one says so."""
+"""Tests the licenses of all that `pip install kraq-dspy` brings: no GPL, AGPL or LGPL, and extras name theirs."""
 
 import importlib.util
 import re

@@ -128,7 +128,18 @@ class Groundedness(JudgedMetric):
     forward = blocking(aforward)
 
 
-class ContextRecall(JudgedMetric):
+class _JudgedEvidence(JudgedMetric):
+    """What attributes the gold answer's statements to passages; without a passage there is nothing to judge."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = Step(AttributeReference)
+
+    def is_empty(self, example: Any, prediction: Any) -> bool:
+        return not evidence_of(example, prediction)
+
+
+class ContextRecall(_JudgedEvidence):
     """Share of the gold answer's statements that can be attributed to the retrieved passages (RAGAS's context recall).
 
     It judges what was found, not what was answered, so it scores retrievers too. Of several gold answers the first
@@ -140,13 +151,6 @@ class ContextRecall(JudgedMetric):
     1.0
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.judge = Step(AttributeReference)
-
-    def is_empty(self, example: Any, prediction: Any) -> bool:
-        return not evidence_of(example, prediction)
-
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
         passages, reference = evidence_of(example, prediction), _reference(example)
         reply = await call(self.judge, question=example.question, passages=passages, reference_answer=reference)
@@ -155,7 +159,7 @@ class ContextRecall(JudgedMetric):
     forward = blocking(aforward)
 
 
-class ContextPrecision(JudgedMetric):
+class ContextPrecision(_JudgedEvidence):
     """How far in front the passages stand that hold the gold answer (RAGAS's context precision), in [0, 1].
 
     The mean of precision@k over the places k of useful passages: sum_k(precision@k * v_k) / sum_k(v_k), and 0.0 without
@@ -168,13 +172,6 @@ class ContextPrecision(JudgedMetric):
     ...     ContextPrecision()(example, dspy.Prediction()).score
     1.0
     """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.judge = Step(AttributeReference)
-
-    def is_empty(self, example: Any, prediction: Any) -> bool:
-        return not evidence_of(example, prediction)
 
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
         reference = _reference(example)

@@ -165,8 +165,8 @@ def _may_stand_behind(clause: Clause, behind: Sequence["Token"], *, keeps_subjec
 
 
 def _question(clause: Clause, begun: Sequence[str], behind: Sequence["Token"]) -> str:
-    told = _spelled(behind)
-    question = re.sub(r"\s+", " ", " ".join(filter(None, [" ".join(begun), told]))).strip(" ,.;:!") + "?"
+    rest = _spelled(behind)
+    question = re.sub(r"\s+", " ", " ".join(filter(None, [" ".join(begun), rest]))).strip(" ,.;:!") + "?"
     question = re.sub(r" ([,.%’'])", r"\1", question)
     question = re.sub(r" (n't|'s)\b", r"\1", question)
     if not clause.speaker:

@@ -239,11 +239,11 @@ def _group(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Word
     is_misread = any(name not in words for name in names) or f"{names[0]} {verb}" in words
     if is_misread or (name_of_form == "is" and not verb):
         return None
-    told = _told_apart(statements)
+    distinct = _told_apart(statements)
     differing = {str(getattr(statement.act, form.differ, statement.text)).casefold() for statement in statements}
     is_of_word = any(words.is_plain_word(name) for name in names) and not tale
     fewest = max(form.fewest, FEWEST_OF_WORD if is_of_word else FEWEST)
-    if len(told) < fewest or len(differing - _UNNAMED) < form.fewest:
+    if len(distinct) < fewest or len(differing - _UNNAMED) < form.fewest:
         return None
 
     was_done = sum(statement.act.past or statement.act.verb == SAID_ALOUD for statement in statements) * 2 > len(
@@ -264,7 +264,7 @@ def _group(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Word
     if tale:
         question = question.replace(words.spoken(names[0]), f"the {words.written(names[0])}")
         question = f"In “{tale}”, {question[:1].lower()}{question[1:]}"
-    return Group(question, tuple(words.written(name) for name in names), told, form.rank)
+    return Group(question, tuple(words.written(name) for name in names), distinct, form.rank)
 
 
 def _told_apart(statements: Sequence[_Statement]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What an index makes to train and measure with fits DSPy's Evaluate and its optimizers as it is."""
+"""Tests that the training rows of an index fit DSPy's Evaluate and its optimizers as they are."""
 
 from collections.abc import Iterator
 

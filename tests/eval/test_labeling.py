@@ -93,12 +93,12 @@ def test_more_passages_come_by_a_key_and_every_other_key_names_the_keys(
     space: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     desk_of(space, tmp_path / "few.jsonl", "m1\n?u", n=1).run()
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
 
     [row] = Testset.load(tmp_path / "few.jsonl").rows
-    shown = told.partition("q end")[0]
+    shown = output.partition("q end")[0]
     assert row.supporting_ids[0].title() not in shown
-    assert "u undo" in told
+    assert "u undo" in output
 
 
 def test_unlike_questions_are_drawn_before_others_that_ask_the_same(keyword_embedder: type[KeywordEmbedder]) -> None:

@@ -72,8 +72,8 @@ def _told_of_the_corpus(run: Run, settings: Settings, folder: Path) -> Settings:
         folder.mkdir(parents=True, exist_ok=True)
         with replaced(file) as draft:
             draft.write_text(json.dumps({"persona": domain.persona, "types": ", ".join(domain.types)}), "utf-8")
-    told = json.loads(file.read_text("utf-8"))
-    return replace(settings, extract=replace(settings.extract, persona=told["persona"], types=told["types"]))
+    kept = json.loads(file.read_text("utf-8"))
+    return replace(settings, extract=replace(settings.extract, persona=kept["persona"], types=kept["types"]))
 
 
 def _score_set(run: Run, name: str, texts: Sequence[str], scorer: BertScorer, writer: RowWriter) -> None:

@@ -374,8 +374,8 @@ def test_the_terminal_tells_what_the_exam_and_peoples_questions_agree_on(
     plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1, 2))
     show_selection(select(DOCUMENTS, ROWS[:12], asked=FEW, plan=plan, embedder=embedder))
 
-    told = " ".join(capsys.readouterr().out.split())
-    assert "recall, exam" in told
-    assert "together" in told
-    assert "8 of people's questions" in told
-    assert "pairs of systems are decided" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "recall, exam" in output
+    assert "together" in output
+    assert "8 of people's questions" in output
+    assert "pairs of systems are decided" in output

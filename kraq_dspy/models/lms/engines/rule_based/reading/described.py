@@ -112,5 +112,5 @@ def _is_told_of(name: str, asked: Asked, sentence: Telling, sentences: Sequence[
 
 
 def _missing(words: Sequence[Word], sentence: Telling) -> list[Word]:
-    told = sense_of(sentence.text) | vocabulary_of(sentence.title) | vocabulary_of(sentence.above)
-    return [word for word in words if not is_in(word.keys, told)]
+    senses = sense_of(sentence.text) | vocabulary_of(sentence.title) | vocabulary_of(sentence.above)
+    return [word for word in words if not is_in(word.keys, senses)]

@@ -1,4 +1,4 @@
-"""What a question describes is named by the sentence that says all of it of one thing."""
+"""Tests the answer to a question that describes a thing: the name of which one sentence says all of it."""
 
 from collections.abc import Sequence
 
