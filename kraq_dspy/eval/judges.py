@@ -189,8 +189,9 @@ class AnswerRelevancy(JudgedMetric):
 
     The cosine of the question with one that a model asks of the answer alone, in [0, 1]; 0.0 for a refusal. RAGAS
     averages three such questions (its `strictness`); here it is one, since a model at temperature 0 asks the same
-    again. It needs no gold answer, and says nothing of whether the answer is right. Figures of different encoders must
-    not be compared. Raises EvaluationError without an encoder.
+    again. It needs no gold answer, and says nothing of whether the answer is right. A name alone scores low, since
+    little can be asked of it. Figures of different encoders must not be compared. Raises EvaluationError without an
+    encoder.
     """
 
     needs_gold = False
