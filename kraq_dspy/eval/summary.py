@@ -144,9 +144,10 @@ def require_rows(runs: Iterable[RunSummary]) -> None:
             rows = [row for row in run.rows if row.system == system.name]
             if not rows or not all(_has_failed(row) for row in rows):
                 continue
+            reason = next(iter(system.reasons)).rstrip(".")
             raise EvaluationError(
                 f"Every row of {system.name!r} on {run.header.dataset} failed ({len(rows)} of {len(rows)}); most "
-                f"often: {next(iter(system.reasons))}. Fix that and run the same command with --retry-failed."
+                f"often: {reason}. Fix that and run the same command with --retry-failed."
             )
 
 

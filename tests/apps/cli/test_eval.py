@@ -87,14 +87,14 @@ def test_a_run_of_which_every_row_failed_ends_with_1_and_is_asked_again_on_reque
     folder, _ = run
     [index] = (folder / "runs" / "indexes").iterdir()
     (folder / "failing.csv").write_text(QUESTIONS)
-    (folder / "late.py").write_text("def late(example, prediction):\n    raise RuntimeError('too late')\n")
+    (folder / "late.py").write_text("def late(example, prediction):\n    raise RuntimeError('too late.')\n")
     words: list[str | Path] = ["eval", index, "failing.csv", "-m", "late.py:late", "--out", "failed"]
     for options in ([], ["--fail-under", "late.py:late=.5"]):
         done = kraq(*words, *options, cwd=folder)
         assert done.returncode == 1
         said = " ".join(done.stderr.split())
         assert "Every row of 'traditional' on " in said
-        assert "failed (2 of 2); most often: RuntimeError: too late." in said
+        assert "failed (2 of 2); most often: RuntimeError: too late. Fix that" in said
         assert (folder / "failed" / "report.html").exists()
 
     (folder / "late.py").write_text("def late(example, prediction):\n    return 1.0\n")
