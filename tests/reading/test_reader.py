@@ -58,10 +58,10 @@ def test_each_verb_that_is_joined_by_and_is_asked_about_and_so_is_what_a_study_s
     shared = questions("The old lighthouse of Harrow was built by Mira Tolan and was destroyed by a winter storm.")
     assert shared["What destroyed the old lighthouse of Harrow?"] == "a winter storm"
 
-    shown = questions("The harbor commission discovered that salt water ruined the iron lamps of Harrow.")
-    assert shown["What ruined the iron lamps of Harrow?"] == "salt water"
-    denied = questions("The harbor commission did not discover that salt water ruined the iron lamps of Harrow.")
-    assert "What ruined the iron lamps of Harrow?" not in denied
+    shown = questions("The harbor commission discovered that Mira Tolan repaired the iron lamps of Harrow.")
+    assert shown["Who repaired the iron lamps of Harrow?"] == "Mira Tolan"
+    denied = questions("The harbor commission did not discover that Mira Tolan repaired the iron lamps of Harrow.")
+    assert "Who repaired the iron lamps of Harrow?" not in denied
 
 
 @pytest.mark.parametrize(
