@@ -8,9 +8,10 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "kraq_dspy"
 NOUNS = (
-    "attempts calls candidates cells chunks communities documents entities entries examples failures files groups items "
-    "kinds labels lines metrics minutes models pages pairs passages programs questions readings replies results "
-    "retrievers rows seconds sentences sheets statements stores systems texts topics vectors votes words"
+    "attempts calls candidates cells chunks communities documents entities entries examples failures files "
+    "groups items kinds labels lines metrics minutes models pages pairs passages programs questions readings "
+    "replies results retrievers rows seconds sentences sheets statements stores systems texts topics vectors "
+    "votes words"
 )
 MORE_THAN_ONE = {"len(pages)", "len(self.tried)", "', '.join(_KNOWN)", "self.status", "side", "source"}
 """What is more than one wherever its message is reached, and what is a name."""
