@@ -26,16 +26,19 @@ _MONTH = any_of([*words_of("de", "months"), *(f"{month}." for month in _TABLE["s
 _DAY = r"\d{1,2}\.(?: ?(?:und|bis|–|-) ?\d{1,2}\.)?"
 _NUMBER = (
     rf"(?:(?:{any_of(words_of('de', 'about'))}|über|mehr als|weniger als) )?"
-    rf"(?:\d{{1,3}}(?:\.\d{{3}}){{1,4}}(?:,\d{{1,4}})?|\d{{1,9}}(?:,\d{{1,4}})?|\b(?:{any_of(words_of('de', 'numbers'))})\b)"
+    r"(?:\d{1,3}(?:\.\d{3}){1,4}(?:,\d{1,4})?|\d{1,9}(?:,\d{1,4})?"
+    rf"|\b(?:{any_of(words_of('de', 'numbers'))})\b)"
     r"(?: Millionen| Milliarden| Mio\.| Mrd\.)?"
 )
 _PATTERNS = {
     "date": re.compile(
-        rf"\b{_DAY} (?:{_MONTH})(?: {YEAR})?(?!\w)|\b\d{{1,2}}\.\d{{1,2}}\.{YEAR}\b|\b(?:{_MONTH}) {YEAR}\b|\b{_DAY} des Monats\b"
-        rf"|(?<![\d.,])\b{YEAR}\b(?![.,]\d| [A-ZÄÖÜ]| (?:Euro|€|Meter|km|m\b))|\b(?:Mon|Diens|Mitt|Donners|Frei|Sams|Sonn)(?:tags?|wochs?)\b"
+        rf"\b{_DAY} (?:{_MONTH})(?: {YEAR})?(?!\w)|\b\d{{1,2}}\.\d{{1,2}}\.{YEAR}\b|\b(?:{_MONTH}) {YEAR}\b"
+        rf"|\b{_DAY} des Monats\b|(?<![\d.,])\b{YEAR}\b(?![.,]\d| [A-ZÄÖÜ]| (?:Euro|€|Meter|km|m\b))"
+        r"|\b(?:Mon|Diens|Mitt|Donners|Frei|Sams|Sonn)(?:tags?|wochs?)\b"
     ),
     "clock": re.compile(
-        r"(?<![\d.,:])(?:\d{1,2}(?:[:.]\d{2})?(?: Uhr)? ?(?:bis|und|–|-) ?)?\d{1,2}(?:[:.]\d{2})? Uhr\b(?: \d{2})?|\b\d{1,2}:\d{2}\b"
+        r"(?<![\d.,:])(?:\d{1,2}(?:[:.]\d{2})?(?: Uhr)? ?(?:bis|und|–|-) ?)?\d{1,2}(?:[:.]\d{2})? Uhr\b(?: \d{2})?"
+        r"|\b\d{1,2}:\d{2}\b"
     ),
     "number": re.compile(
         rf"(?<![\w.,:])({_NUMBER}) (?:[a-zäöüß]{{1,30}}(?:e|en|er) )?(?P<thing>[A-ZÄÖÜ][\w-]{{1,40}})"
@@ -53,16 +56,18 @@ for _kind, _units in _TABLE["units"].items():
     _PATTERNS[_kind] = re.compile(rf"(?<![\w.,:])(?:{_NUMBER})[ \u00a0]?(?:{any_of(_units.split())})(?![\w²/])")
 _TITLED = re.compile(rf"^(?:{any_of(_TABLE['titles'].split())})\b")
 _NO_PLACE = re.compile(
-    rf"\b(?:{_MONTH}|Jahre?s?|Monate?n?|Uhr|\w+tags?|Rahmen|Durchschnitt|Folge|Regel|Fall|Ende|Anfang)(?!\w)"
+    rf"\b(?:{_MONTH}|Jahre?s?|Monate?n?|Uhr|\w{{2,12}}tags?|Rahmen|Durchschnitt|Folge|Regel|Fall|Ende|Anfang)(?!\w)"
 )
 _LIMITS = re.compile(
-    r"\b(?:nach|vor|ohne|außer|erste[nrms]?|zweite[nrms]?|dritte[nrms]?|letzte[nrms]?|nächste[nrms]?|vorige[nrms]?|mehr|weniger"
-    r"|mindestens|höchstens|insgesamt|zusammen|nicht|keine?[nrms]?|durchschnittlich|ursprünglich|früher|zuletzt|zuerst|sonst)\b"
+    r"\b(?:nach|vor|ohne|außer|erste[nrms]?|zweite[nrms]?|dritte[nrms]?|letzte[nrms]?|nächste[nrms]?|vorige[nrms]?"
+    r"|mehr|weniger|mindestens|höchstens|insgesamt|zusammen|nicht|keine?[nrms]?|durchschnittlich|ursprünglich|früher"
+    r"|zuletzt|zuerst|sonst)\b"
 )
 _NOT = re.compile(r"\b(?:nicht|keine?[nrms]?|nie|niemand)\b")
 _BREAKS = re.compile(r"; | [–—] |, | (?:und|sowie|aber|während|oder) ")
+_LISTS = re.compile(r",? ?(?:und |oder |sowie )?(?:um |am |im |in |an |bei )?(?:der |dem )?")
 _WORD = re.compile(r"[^\W\d_][\w-]*")
-_OF_PRICE = re.compile(rf"\b[\w-]*(?:{any_of(_TABLE['prices'].split())})e?n?s?\b", re.IGNORECASE)
+_OF_PRICE = re.compile(rf"\b[\w-]{{0,30}}(?:{any_of(_TABLE['prices'].split())})e?n?s?\b", re.IGNORECASE)
 _PREFIXED = re.compile(r"^(ein|ab|auf|aus|an|zu|vor|um|mit|nach|weg|her|hin)?ge(?=\w{3,30}(?:t|en)$)")
 _ENDING = re.compile(r"(?:ungen|ung|eten|ete|ten|te|en|ern|er|es|em|et|st|e|n|s|t)$")
 _SHORTEST_STEM, _SHORTEST_BEGINNING, _LONGER = 3, 5, 3
@@ -102,8 +107,8 @@ def read_german(question: str) -> AskedInGerman | None:
 
 
 _ASKING = re.compile(
-    r"^(?:Von wann bis wann|Bis wann|Ab wann|Seit wann|Wann|Um wie ?viel Uhr|Zu welcher Uhrzeit|In welchem Jahr|Wie viele?n?"
-    r"|Wieviele?|Wie|Wer|Wen|Wem|Von wem|Was|Wo)\b"
+    r"^(?:Von wann bis wann|Bis wann|Ab wann|Seit wann|Wann|Um wie ?viel Uhr|Zu welcher Uhrzeit|In welchem Jahr"
+    r"|Wie viele?n?|Wieviele?|Wie|Wer|Wen|Wem|Von wem|Was|Wo)\b"
 )
 _ADJECTIVES: dict[str, tuple[str, ...]] = {
     "lange": ("duration",), "schwer": ("mass",), "lang": ("length", "duration"), "hoch": ("length",),
@@ -118,7 +123,7 @@ _ASKS = (
     (re.compile(r"(?:Wer|Wen|Wem|Von wem)\b|Wie (?:heißt|hieß)\b"), ("person",)),
     (re.compile(r"Wo\b"), ("place",)),
     (
-        re.compile(r"Was (?:kostet|kosten|kostete)\b|Was hat .*gekostet|Wie ?viel (?:kostet|kosten|kostete)\b"),
+        re.compile(r"Was (?:kostet|kosten|kostete)\b|Was hat .{1,120}gekostet|Wie ?viel (?:kostet|kosten|kostete)\b"),
         ("money",),
     ),
 )
@@ -238,7 +243,19 @@ def _values(asked: AskedInGerman, sentence: str) -> list[_Value]:
     if "year" in asked.kinds:
         years = [(re.search(YEAR, value.text), value) for value in values]
         return [_Value(year[0], value.start, value.end) for year, value in years if year is not None]
-    return values
+    return _enumerated(sentence, values)
+
+
+def _enumerated(sentence: str, values: Sequence[_Value]) -> list[_Value]:
+    """The values, with those as one that the sentence lists: "um 8 Uhr, um 13 Uhr und um 17 Uhr"."""
+    listed: list[_Value] = []
+    for value in sorted(values, key=lambda each: each.start):
+        last = listed[-1] if listed else None
+        if last is not None and _LISTS.fullmatch(sentence[last.end : value.start]):
+            listed[-1] = _Value(sentence[last.start : value.end], last.start, value.end)
+        else:
+            listed.append(value)
+    return listed
 
 
 def _is_meant(asked: AskedInGerman, kind: str, match: re.Match[str]) -> bool:
@@ -246,7 +263,8 @@ def _is_meant(asked: AskedInGerman, kind: str, match: re.Match[str]) -> bool:
     if kind == "number":
         return same(stem_of(match["thing"]), stem_of(asked.thing))
     if kind == "person":
-        return _TITLED.match(match[0]) is not None or match[0].split()[0] in FIRST_NAMES and " " in match[0]
+        has_first_name = " " in match[0] and match[0].split()[0] in FIRST_NAMES
+        return has_first_name or _TITLED.match(match[0]) is not None
     return kind != "place" or _NO_PLACE.search(match[0]) is None
 
 

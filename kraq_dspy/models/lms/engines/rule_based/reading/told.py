@@ -65,7 +65,7 @@ def _tells_amount(asked: Asked, text: str) -> bool:
     """Whether a text tells how many, or has a value of the asked kinds, a bare number, or says that there is none."""
     if "number" in asked.kinds:
         return _HAS_AMOUNT.search(text) is not None
-    kinds = {value.kind for value in values_in(text)}
+    kinds = {value.kind for value in values_in(f"{text[:1].lower()}{text[1:]}")}
     return not kinds.isdisjoint((*asked.kinds, "number")) or _IS_NONE.search(text) is not None
 
 
