@@ -16,8 +16,9 @@ FEWEST = 3
 """Telling words that a question keeps."""
 MOST_SHORTER = 2
 _PLAINLY = "|".join(
-    re.escape(about_two).replace(r"\{0\}", ".+").replace(r"\{1\}", ".+")
-    for about_one, about_two in LANGUAGES["questions"].values()
+    re.escape(about_two).replace(r"\{0\}", ".{1,120}").replace(r"\{1\}", ".{1,120}")
+    for language, (_, about_two) in LANGUAGES["questions"].items()
+    if language != "en"
 )
 """How two things are asked about in other languages."""
 _RELATED = re.compile(

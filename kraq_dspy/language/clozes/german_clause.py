@@ -117,7 +117,7 @@ def _main_clause(text: str) -> str:
         text = text[: second.start()]
     n_commas = text.count(", ")
     is_list = re.search(r", [^,]+ (?:und|oder) [^,]+$", text) is not None
-    if n_commas == 1 and not is_list and not re.search(r" zu \w+$|zu\w+en$", text):
+    if n_commas == 1 and not is_list and not re.search(r" zu \w{1,40}$|(?<!\w)[a-zäöü]{0,12}zu\w{1,30}en$", text):
         return text.partition(", ")[0]  # an apposition at the end
     return text if not n_commas or is_list else ""
 
