@@ -1,5 +1,6 @@
 """Asks questions of the statements of a passage in German, French, Chinese or Japanese, in its own language."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from kraq_dspy.language.clozes import chinese, french, german, japanese
@@ -7,6 +8,8 @@ from kraq_dspy.language.clozes.cloze import Cloze
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
 
+_TAG = re.compile(r"(?:\\u003C|<)/?[A-Za-z][^<>\\]{0,200}(?:\\u003E|>)")
+"""Marks of web pages that stand in a text, in JSON written as numbers."""
 LONGEST = 400
 """Characters of a sentence that is read."""
 
@@ -36,6 +39,7 @@ def clozes_in(passage: str) -> list[Cloze]:
     ['3. Mai 1904']
     """
     title, text = parted(passage)
+    text = _TAG.sub("", text.replace("\\n", "\n"))
     asked_in = _ASKING.get(language_of(text))
     if asked_in is None:
         return []

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from kraq_dspy.language.clozes.cloze import Cloze, any_of, words_of
 
-_TAG = re.compile(r"\\u003C[^\\]{0,200}\\u003E|\\n|<[^<>]{0,200}>")
-"""Marks of web pages that stand in the text."""
 _ASIDE = re.compile(r"（[^（）]{0,120}）|\([^()]{0,120}\)|［[^［］]{0,120}］|\[[^\[\]]{0,120}\]")
 _POINTS = re.compile(any_of(words_of("ja", "points")))
 _ERA = r"(?:[\u4e00-\u9fff]{2}(?:元|\d{1,2})年)"
@@ -55,11 +53,9 @@ def _asked_of(sentence: str) -> list[Cloze]:
 
 
 def _statement_in(sentence: str) -> str:
-    """The sentence without its full stop and the marks around it; "" for what is no whole statement."""
+    """The sentence without its full stop; "" for what is no whole statement."""
     plain = sentence.strip()
-    while (mark := _TAG.match(plain)) is not None:
-        plain = plain[mark.end() :].strip()
-    if _TAG.search(plain) or re.search(r"[？！?!*=<>\\:：]", plain) or not plain.endswith("。"):
+    if re.search(r"[？！?!*=<>\\:：]", plain) or not plain.endswith("。"):
         return ""
     plain = _CONNECTS.sub("", plain.removesuffix("。"))
     if _bare(plain).count("、") >= _MANY_CLAUSES or _RELATIVE_DATE.match(plain):
