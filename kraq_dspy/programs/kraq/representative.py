@@ -1,5 +1,9 @@
 """Chooses the question that stands for a community among those that its statements answer.
 
+What statements of several passages answer together comes first, then what one statement of a name does, then what a
+form asks of one statement: "What did X say about Y?".
+
+
 The statement nearest to the middle of all of them says most of what they share (centroids: Radev et al. 2004, MEAD).
 Its question also has to cover the community: the share of its entities that the statement names, weighed by how
 connected they are, and the share of its passages that name one of these. So a broad community is not asked about a
@@ -13,6 +17,7 @@ from dataclasses import dataclass
 
 from kraq_dspy.language.text import content_words
 from kraq_dspy.reading.analysis import Analysis, Asked, Sentence
+from kraq_dspy.reading.together import FEWEST, Group, groups_in
 
 LEAST = 0.3  # weight of a question that may stand for a community
 TELLING = 9  # words from which on a question says enough
@@ -32,6 +37,30 @@ def representative(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str
 
     `weight_of_name` has the community's names, folded.
     """
+    groups = [group for group in groups_in(analyses, may_be_one=True) if _is_of(group, weight_of_name)]
+    several = [group for group in groups if len(group.told) >= FEWEST]
+    if several:
+        return _best_group(several, weight_of_name).question
+    return _of_statement(analyses, weight_of_name) or (_best_group(groups, weight_of_name).question if groups else "")
+
+
+def _is_of(group: Group, weight_of_name: Mapping[str, float]) -> bool:
+    """Whether the last thing that the question names is one of the community's."""
+    return group.names[-1].casefold() in weight_of_name
+
+
+def _best_group(groups: Sequence[Group], weight_of_name: Mapping[str, float]) -> Group:
+    """The group that more passages tell of, by whose names the community is more connected; the first of equals."""
+
+    def worth(group: Group) -> tuple[int, float, int]:
+        weight = sum(weight_of_name.get(name.casefold(), 0.0) for name in group.names)
+        return len(group.told), weight, -group.rank
+
+    return max(groups, key=worth)
+
+
+def _of_statement(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> str:
+    """The best question of one statement; "" for none."""
     candidates = list(_candidates(analyses, weight_of_name))[:MOST_COMPARED]
     if not candidates:
         return ""
