@@ -160,7 +160,10 @@ def _auxiliaries_of(verb: "Token") -> list["Token"]:
 def _shared_auxiliaries(verb: "Token") -> list["Token"]:
     """Those of the verb before, where this one has its form: "may use and share", "was built and sold"."""
     is_alike = verb.tag_ == verb.head.tag_ and verb.tag_ in ("VB", "VBN", "VBG")
-    return _auxiliaries_of(verb.head) if is_alike else []
+    auxiliaries = _auxiliaries_of(verb.head) if is_alike else []
+    is_passive = any(token.dep_ == "auxpass" for token in auxiliaries)
+    does_something = any(child.dep_ == "dobj" for child in verb.children)
+    return [] if is_passive and does_something else auxiliaries
 
 
 def _is_restricted(clause: Clause) -> bool:

@@ -7,6 +7,8 @@ LONGEST_NAME = 6  # words of a title that is a name
 _BRACKETED = re.compile(r" \([^()]*\)$")
 _SITE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|co|uk|info|tv|us)")
 
+_OF_BOTH = re.compile(r"\b(?:we|our|us|you|your)\b", re.IGNORECASE)
+
 
 def speaker_of(title: str) -> str:
     """Who "we" are in a document: the site that its title names; "" if it names none.
@@ -15,6 +17,11 @@ def speaker_of(title: str) -> str:
     ('harrow-news.com', '')
     """
     return title if _SITE.fullmatch(title) else ""
+
+
+def says_to_reader(sentence: str) -> bool:
+    """Whether a site speaks of itself or to its reader: "We keep your address."."""
+    return _OF_BOTH.search(sentence) is not None
 
 
 def tale_of(title: str, parts: Sequence[str]) -> str:

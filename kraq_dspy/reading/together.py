@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import PEOPLE
-from kraq_dspy.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD
+from kraq_dspy.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD, STATED
 from kraq_dspy.reading.analysis import Act, Analysis, Named
 from kraq_dspy.reading.phrasing import third_person
 from kraq_dspy.reading.titles import speaker_of, tale_of
@@ -103,7 +103,7 @@ _FORMS = {
     "shared": _Form("Who {is} {0} shared with?", 2, may_be_one=True),
     "used": _Form("What {is} {0} used for?", 2, may_be_one=True),
     "affected": _Form("What affects {0}?", 2, "subject", may_be_one=True),
-    "effects": _Form("What are the effects of {0}?", 2, "object", may_be_one=True),
+    "effects": _Form("What are the effects of {0}?", 2, "object"),
     "is": _Form("", 2),
     "deeds": _Form("What {does} {0} do?", 3, "verb", 3),
 }
@@ -134,9 +134,7 @@ def groups_in(analyses: Mapping[str, Analysis], *, may_be_one: bool = False) -> 
         others = statements_by_key["is", "", "", name]
         statements_by_key["is", "", question, name] = [defining, *others]
 
-    groups = (
-        _group(key, statements, words, may_be_one=may_be_one) for key, statements in statements_by_key.items()
-    )
+    groups = (_group(key, statements, words, may_be_one=may_be_one) for key, statements in statements_by_key.items())
     whole = [group for group in groups if group is not None]
     return sorted(whole, key=lambda group: (group.rank, -len(group.told), group.question))
 
@@ -155,7 +153,7 @@ def _definitions(analyses: Mapping[str, Analysis]) -> dict[str, tuple[str, _Stat
 
 def _may_be_told(text: str, *, is_tale: bool) -> bool:
     """Whether a sentence says something that can be part of an answer: whole, no speech, no supposition."""
-    text = text if is_tale else text.strip("“”\"")
+    text = text if is_tale else text.strip('“”"')
     is_whole = text.endswith((".", "!")) and (is_tale or text[:1].isupper() or text[:1].isdigit())
     is_left_out = "|" in text or (is_tale and re.search(r"[\"“”]", text)) or _SUPPOSED.search(text)
     return is_whole and not is_left_out and len(text.split()) <= LONGEST
@@ -187,6 +185,8 @@ def _keys_of_speech(
             continue
         for other in named[:MOST_NAMED]:
             is_apart = other.text.casefold() not in act.subject.casefold() and words.is_topic(other.text)
+            if act.verb == STATED and not words.is_matter(other.text):
+                continue
             if is_apart and words.may_be_asked(act.subject, tale) and words.may_be_asked(other.text, tale):
                 yield ("said", tale, "", act.subject.casefold(), other.text.casefold()), act
 
@@ -208,7 +208,8 @@ def _forms_of_subject(act: Act, words: "_Words", tale: str) -> Iterator[str]:
     if act.verb in CHANGING and not act.object and not is_doer:
         yield "changes"
     if act.verb in _CHANGED and act.object not in _UNNAMED:
-        yield "effects"
+        if not is_doer:
+            yield "effects"
         if " " not in act.verb:
             yield "effects of one verb"
     elif act.object and act.verb not in UNASKED | LIGHT | _HANDLED:
@@ -329,8 +330,19 @@ class _Words:
         return named is not None and (named.kind in ("person", "organisation", "group") or named.head in FIGURES)
 
     def is_topic(self, name: str) -> bool:
-        """Whether somebody speaks about it: nobody, and no plain word."""
-        return not self.is_doer(name) and not self.is_plain_word(name.casefold())
+        """Whether somebody speaks about it: no plain word, nobody that acts or speaks, but people of several words."""
+        named = self._named[name.casefold()]
+        is_people = named.is_phrase and self.is_several(name.casefold())
+        is_nobody = name.casefold() not in self._speakers and (is_people or not self.is_doer(name))
+        return is_nobody and not self.is_plain_word(name.casefold())
+
+    def is_matter(self, name: str) -> bool:
+        """Whether a site may be asked what it says about it: a phrase, or a name of several words that no heading
+        shouts."""
+        named = self._named[name.casefold()]
+        if named.is_phrase:
+            return name.islower()
+        return " " in name and not any(word.isupper() and len(word) > 4 for word in name.split())
 
     def is_plain_word(self, name: str) -> bool:
         return " " not in name and self._named[name].is_phrase
@@ -345,7 +357,8 @@ class _Words:
         if tale:
             return named.head not in VAGUE and self._led_by(name.casefold())["the"] > 0
         is_somebody = named.head in FIGURES or named.head in PEOPLE
-        if is_somebody or name.split()[0].casefold() in GENERAL:
+        is_people = " " in name and self.is_several(name.casefold())
+        if (is_somebody and not is_people) or name.split()[0].casefold() in GENERAL:
             return False
         if " " in name:
             return named.head not in FILLERS
