@@ -31,7 +31,8 @@ def tale_of(title: str, parts: Sequence[str]) -> str:
     'the fox and the geese'
     """
     is_short = 0 < len(title.split()) <= 8 and not re.search(r"[\d“”\"]", title)
-    return title if is_short and title.islower() and all(map(str.islower, parts[:10])) else ""
+    is_in_small = title.islower() and all(part == part.lower() for part in parts[:10])  # a part may be a mark alone
+    return title if is_short and is_in_small else ""
 
 
 def meant_by_pronouns(title: str, parts: Sequence[str]) -> list[str]:

@@ -35,7 +35,7 @@ from kraq_dspy.reading.vocabulary import (
 )
 
 FEWEST = 2  # passages
-FEWEST_DEEDS = 3  # of a figure in one passage of a tale
+FEWEST_DEEDS = 2  # of a figure in one passage of a tale
 LONGEST = 60  # words of a statement
 MOST_NAMED = 8  # things of a sentence that somebody speaks about
 FEWEST_OF_WORD = 3  # passages that tell of what is named by one plain word
@@ -105,6 +105,7 @@ _FORMS = {
     "affected": _Form("What affects {0}?", 2, "subject", may_be_one=True),
     "effects": _Form("What are the effects of {0}?", 2, "object"),
     "is": _Form("", 2),
+    "befalls": _Form("What happens to {0}?", 3, "verb", may_be_one=True),
     "deeds": _Form("What {does} {0} do?", 3, "verb", 3),
 }
 
@@ -165,7 +166,7 @@ def _keys(acts: Iterable[Act], tale: str, words: "_Words") -> Iterator[tuple[tup
         has_subject = words.may_be_asked(act.subject, tale)
         has_object = words.may_be_asked(act.object, tale)
         forms = [(form, act.subject) for form in _forms_of_subject(act, words, tale)] if has_subject else []
-        forms += [(form, act.object) for form in _forms_of_object(act)] if has_object else []
+        forms += [(form, act.object) for form in _forms_of_object(act, tale)] if has_object else []
         if has_subject and not tale:
             yield ("is", "", "", act.subject.casefold()), act
         for form, name in forms:
@@ -218,7 +219,9 @@ def _forms_of_subject(act: Act, words: "_Words", tale: str) -> Iterator[str]:
         yield "deeds"
 
 
-def _forms_of_object(act: Act) -> Iterator[str]:
+def _forms_of_object(act: Act, tale: str) -> Iterator[str]:
+    if tale and act.verb not in UNASKED | LIGHT:
+        yield "befalls"
     if act.verb in _USED:
         yield "used"
     if act.verb in _SHARED:
@@ -257,8 +260,13 @@ def _group(
     is_of_word = any(words.is_plain_word(name) for name in names) and not tale
     fewest = max(form.fewest, FEWEST_OF_WORD if is_of_word else FEWEST)
     are_several = len(distinct) >= fewest and len(differing - _UNNAMED) >= form.fewest
-    if not are_several and not (may_be_one and _answers_alone(form, tale, statements, differing - _UNNAMED)):
-        return None
+    if not are_several:
+        is_bare = is_of_word and not all(
+            " " in name or not words.is_phrase(name) or words.is_several(name) for name in names
+        )
+        answers = _answers_alone(form, statements, differing - _UNNAMED, is_tale=bool(tale), words=words)
+        if not may_be_one or is_bare or not answers:
+            return None
 
     was_done = sum(statement.act.past or statement.act.verb == SAID_ALOUD for statement in statements) * 2 > len(
         statements
@@ -281,12 +289,16 @@ def _group(
     return Group(question, tuple(words.written(name) for name in names), distinct, form.rank)
 
 
-def _answers_alone(form: _Form, tale: str, statements: Sequence[_Statement], differing: AbstractSet[str]) -> bool:
-    """Whether one statement tells all that the form asks for, or a figure of a tale does enough in one passage."""
-    if tale:
-        return form is _FORMS["deeds"] and len(differing) >= FEWEST_DEEDS
-    is_told = form is _FORMS["said"] or not any(statement.act.past for statement in statements)
-    return form.may_be_one and is_told and bool(differing)
+def _answers_alone(
+    form: _Form, statements: Sequence[_Statement], differing: AbstractSet[str], *, is_tale: bool, words: "_Words"
+) -> bool:
+    """Whether one statement tells all that the form asks for, or one passage of a tale enough of a figure or a thing."""
+    if not is_tale:
+        is_told = form is _FORMS["said"] or not any(statement.act.past for statement in statements)
+        return form.may_be_one and is_told and bool(differing)
+    if form is _FORMS["befalls"] and words.is_doer(statements[0].act.object):
+        return bool(differing)
+    return len(differing) >= FEWEST_DEEDS
 
 
 def _told_apart(statements: Sequence[_Statement]) -> dict[str, str]:
@@ -344,8 +356,11 @@ class _Words:
             return name.islower()
         return " " in name and not any(word.isupper() and len(word) > 4 for word in name.split())
 
+    def is_phrase(self, name: str) -> bool:
+        return self._named[name].is_phrase
+
     def is_plain_word(self, name: str) -> bool:
-        return " " not in name and self._named[name].is_phrase
+        return " " not in name and self.is_phrase(name)
 
     def may_be_asked(self, name: str, tale: str) -> bool:
         """Whether a name says what is meant: no filler, nobody in general, no figure but of a tale."""

@@ -21,6 +21,7 @@ from kraq_dspy.reading.together import FEWEST, Group, groups_in
 from kraq_dspy.reading.transcripts import asked_of_agenda
 
 LEAST = 0.3  # weight of a question that may stand for a community
+NARROW = 3  # passages of a community that may be asked about what its names are not
 LEAST_OF_OTHER = 0.5  # of one that has none of the community's names, which its answer has
 OTHER = 0.1  # how much such a question counts
 TELLING = 9  # words from which on a question says enough
@@ -41,12 +42,20 @@ def representatives(analyses: Mapping[str, Analysis], weight_of_name: Mapping[st
 
     `weight_of_name` has the community's names, folded.
     """
-    groups = [group for group in groups_in(analyses, may_be_one=True) if _is_of(group, weight_of_name)]
+    every = groups_in(analyses, may_be_one=True)
+    groups = [group for group in every if _is_of(group, weight_of_name)]
     groups.sort(key=lambda group: _worth_of_group(group, weight_of_name), reverse=True)
     several = [group.question for group in groups if len(group.told) >= FEWEST]
     alone = [group.question for group in groups if len(group.told) < FEWEST]
-    of_statements = _of_statements(analyses, weight_of_name)
-    return [*several, *of_statements, *alone] or _of_talk(analyses, weight_of_name)
+    of_names = [*several, *_of_statements(analyses, weight_of_name), *alone] or _of_talk(analyses, weight_of_name)
+    return of_names or (_of_passages(analyses, every) if len(analyses) <= NARROW else [])
+
+
+def _of_passages(analyses: Mapping[str, Analysis], groups: Iterable[Group]) -> list[str]:
+    """What a few passages answer where they say nothing that can be asked of their community's names."""
+    asked = [asked for analysis in analyses.values() for _, asked in analysis.asked() if asked.weight >= LEAST_OF_OTHER]
+    asked.sort(key=lambda asked: -asked.weight)
+    return [*(each.question for each in asked), *(group.question for group in groups)]
 
 
 def _is_of(group: Group, weight_of_name: Mapping[str, float]) -> bool:
