@@ -31,7 +31,7 @@ LONGEST_SUBJECT = 12  # words
 READER = "I"
 """How a question calls the reader whom a text calls "you"."""
 OF_TITLE = frozenset(("he", "she", "it"))
-_BROKEN = re.compile(r"\b\w\.$|\.\w\b\.?$|\d[a-z]{4,}|``|\$ ?\d|\d's|(?:^|\s)['‘’](?!s\b)|^[^a-z]*$|\?")
+_BROKEN = re.compile(r"\b\w\.$|\.\w\b\.?$|\d[a-z]{4,}|``|\d's|(?:^|\s)['‘’](?!s\b)|^[^a-z]*$|\?")
 """Where a sentence was cut at an initial, where two words ran together, and speech."""
 _SPEECH = re.compile(r"[“”\"|\t]|(?:^|\s)[‘’'](?!s\b)")
 _BEGINS = re.compile(r"[A-Z0-9]|[a-z]+[A-Z0-9]")
