@@ -124,7 +124,9 @@ def _subject_asked(clause: Clause) -> Asked | None:
         return None
     kind = "" if person else kind_asked(clause.subject, clause.subject_words)
     if kind:
-        return of_subject(kind, clause, [token.text for token in (*clause.auxiliaries, clause.root)], clause.subject_words)
+        return of_subject(
+            kind, clause, [token.text for token in (*clause.auxiliaries, clause.root)], clause.subject_words
+        )
     return of_subject("Who" if person else "What", clause, spoken_of_one(clause), clause.subject_words)
 
 

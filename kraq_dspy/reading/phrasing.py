@@ -75,8 +75,8 @@ def with_subject(
 
 
 def kind_asked(head: "Token", words: Sequence["Token"]) -> str:
-    """How an answer is asked for by its kind: "Which vaccines" of "split virus vaccines", "What kind of company"; "" for
-    one that has no kind, or is told by what stands behind it."""
+    """How an answer is asked for by its kind: "Which vaccines" of "split virus vaccines", "What kind of company" of "a
+    delivery company"; "" for one that has no kind, or is told by what stands behind it."""
     before = [token for token in words if token.i < head.i]
     named = [token for token in before if token.dep_ in ("compound", "nmod")]
     tells = named or [token for token in before if token.dep_ == "amod" and token.lower_ not in GENERAL]
@@ -87,7 +87,7 @@ def kind_asked(head: "Token", words: Sequence["Token"]) -> str:
     articles = {token.lower_ for token in before if token.dep_ == "det"}
     if articles & {"a", "an"}:
         return f"What kind of {head.text}" if named else ""
-    is_one = "the" in articles and bool(named)
+    is_one = "the" in articles and any(token.pos_ == "PROPN" for token in named)
     return f"Which {head.text}" if is_one or (head.tag_ == "NNS" and not articles) else ""
 
 

@@ -15,7 +15,8 @@ _HESITATES = re.compile(
     re.IGNORECASE,
 )
 _OF_THE_TALK = re.compile(
-    r"^(?:it|they|that|this|these|those|he|she|let|also|because|which|currently|again|as)\b|^(?:and|but|or) (?:it|they|that|this)\b"
+    r"^(?:it|they|that|this|these|those|he|she|let|also|because|which|currently|again|as)\b"
+    r"|^(?:and|but|or) (?:it|they|that|this)\b"
     r"|\b(?:questions?|move on|go on|going on|turn to|come back|petitions?|thank|let me|agenda|sorry|hand over)\b",
     re.IGNORECASE,
 )
@@ -55,7 +56,7 @@ def asked_of_turn(text: str, named: Sequence[Named], turn: str) -> list[Asked]:
     if not turn or not is_whole or _HESITATES.search(text) or _OF_THE_TALK.search(text):
         return []
     topics = [each for each in named if _is_topic(each, turn) and _is_one_told_of(each, text)]
-    topic = max(topics, key=lambda each: (len(each.text.split()), len(each.text)), default=None)
+    topic = max(topics, key=lambda each: len(each.text.split()), default=None)  # the first of the longest
     if topic is None:
         return []
     is_one = topic.is_phrase and topic.text.casefold().endswith(topic.head)

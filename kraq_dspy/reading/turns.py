@@ -100,8 +100,9 @@ def without_opening(turn: str) -> str:
     >>> without_opening("So, Mr. Chair, in May the council met.")
     'In May the council met.'
     """
-    stated = _OPENED.sub("", turn, count=1) if _OPENED.match(turn) else turn
-    return stated[:1].upper() + stated[1:]
+    opened = _OPENED.match(turn)
+    stated = turn[opened.end() :] if opened else ""
+    return stated[:1].upper() + stated[1:] if stated else turn
 
 
 def speakers_of(labels: list[str], text: str, is_name: Callable[[str], bool]) -> frozenset[str]:

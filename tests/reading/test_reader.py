@@ -50,6 +50,20 @@ def test_a_statement_is_asked_about_by_its_subject_its_object_its_time_and_its_n
     assert asked["How many workers did the harbor commission of Harrow pay for a new tower?"] == "forty"
 
 
+def test_each_verb_that_is_joined_by_and_is_asked_about_and_so_is_what_a_study_showed() -> None:
+    joined = questions("Mira Tolan repaired the old lamp in 1902 and sold the iron bell to the harbor commission.")
+    assert joined["What did Mira Tolan sell to the harbor commission?"] == "the iron bell"
+    assert joined["What did Mira Tolan repair in 1902?"] == "the old lamp"
+
+    shared = questions("The old lighthouse of Harrow was built by Mira Tolan and was destroyed by a winter storm.")
+    assert shared["What destroyed the old lighthouse of Harrow?"] == "a winter storm"
+
+    shown = questions("The harbor commission discovered that Mira Tolan repaired the iron lamps of Harrow.")
+    assert shown["Who repaired the iron lamps of Harrow?"] == "Mira Tolan"
+    denied = questions("The harbor commission did not discover that Mira Tolan repaired the iron lamps of Harrow.")
+    assert "Who repaired the iron lamps of Harrow?" not in denied
+
+
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -72,6 +86,19 @@ def test_a_text_in_small_letters_is_read_and_its_figures_are_asked_about_with_it
     assert len(read(TALE).sentences) == 3
     assert all(question.startswith("In “the fox and the geese”, ") for question in questions(TALE))
     assert questions(TALE)
+
+
+def test_who_did_it_in_a_tale_may_own_what_is_asked_about() -> None:
+    tale = "the mill\nthe squire stretched out his long arms , and the widow gave the black tea - cups to the miller ."
+    asked = questions(tale)
+    assert asked["In “the mill”, who stretched out his long arms?"] == "the squire"
+    assert asked["In “the mill”, who gave the black tea-cups to the miller?"] == "the widow"
+    assert not any("her" in question for question in questions("the mill\nthe squire fell in love with her at once ."))
+
+
+def test_an_answer_that_tells_its_kind_is_asked_for_by_it() -> None:
+    asked = questions("Rubber seals protect the iron lamps of Harrow. The tower needs a delivery company from Harrow.")
+    assert asked["Which seals protect the iron lamps of Harrow?"] == "Rubber seals"
 
 
 def test_a_text_in_capitals_is_read_like_another() -> None:

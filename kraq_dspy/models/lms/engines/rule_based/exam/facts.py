@@ -29,6 +29,7 @@ from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
 from kraq_dspy.models.lms.engines.rule_based.reading.values import DATE
 from kraq_dspy.reading.analysis import Asked, Sentence
 from kraq_dspy.reading.reader import reader
+from kraq_dspy.reading.titles import speaker_of
 from kraq_dspy.records import content_id
 
 _PASSIVE = re.compile(rf"(?P<be>{BE}) (?P<done>(?:\w+ly )?(?:[a-z]+ed|born|built|held|made|set|won|written|known)\b.*)")
@@ -62,15 +63,16 @@ _LEAST_WEIGHT = 0.5  # of a parsed question: a name and two rarer things
 _LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
 _SUPPOSES = re.compile(r"(?:What|Who|Which \w+|What kind of \w+) (?P<deed>(?:may|might|could|can|should) [a-z]+)\b")
 _OF_A_STUDY = re.compile(
-    r"\b(?:(?:control|intervention|treatment|standard|experimental|study) (?:groups?|arms?|population|samples?)|participants"
-    r"|PCR groups|cohort|baseline|this study|our)\b"
+    r"\b(?:(?:control|intervention|treatment|standard|experimental|study) (?:groups?|arms?|population|samples?)"
+    r"|participants|cohort|baseline|this study|our)\b"
 )
-OF_A_SITE = re.compile(
-    r"\b(?:cookies?|newsletters?|subscribe|sign(?:ed)? (?:up|in)|log(?:ged)? in|click|browser settings|affiliate|commission"
-    r" (?:on|from|if)|all rights reserved|JavaScript|reCAPTCHA|inbox|unsubscribe|podcasts?|comments?)\b",
+_OF_A_SITE = re.compile(
+    r"\b(?:cookies?|newsletters?|subscribe|sign(?:ed)? (?:up|in)|log(?:ged)? in|click|browser settings|affiliate"
+    r"|commission (?:on|from|if)|all rights reserved|JavaScript|reCAPTCHA|inbox|unsubscribe|podcasts?|comments?)\b",
     re.IGNORECASE,
 )
-"""What the frame of a web page speaks of."""
+"""What the frame of a web page speaks of; of a policy it is the matter."""
+_POLICY = re.compile(r"\b(?:privacy|polic(?:y|ies)|terms)\b", re.IGNORECASE)
 _SMALL = re.compile(r"\b[a-z]\w{3,}")
 _OPEN = re.compile(r"\b(?:of|the|an?|for|with|to|between|and)$")
 """Ends of what stands before a date that is a part of it: "during the crisis of 1929"."""
@@ -115,19 +117,21 @@ def parsed_facts(passage: str) -> list[Fact]:
     analysis = reader().analysis(passage)
     if analysis is None:
         return []
+    is_policy = bool(speaker_of(analysis.title) or _POLICY.search(analysis.title))
     facts = []
     for sentence, asked in analysis.asked():
-        if asked.weight >= _LEAST_WEIGHT and _may_be_shown(asked, sentence):
+        is_of_frame = not is_policy and _OF_A_SITE.search(sentence.text) is not None
+        if asked.weight >= _LEAST_WEIGHT and not is_of_frame and _may_be_shown(asked, sentence):
             question = _with_capitals(asked.question, passage)
             facts.append(Fact(question, asked.answer, worth=asked.weight * _WORTH_OF_WHAT.get(asked.word, 1.0)))
     return facts
 
 
 def _may_be_shown(asked: Asked, sentence: Sentence) -> bool:
-    """Whether an editor would show the question: nothing that may be so, of a text's own study, or of a site's menus."""
+    """Whether an editor would show the question: it asks for nothing that may be so, and of no group of a study."""
     supposes = _SUPPOSES.match(asked.question)
     is_of_subject = supposes is not None and supposes["deed"] in sentence.text  # "What may hinder growth?"
-    return not (is_of_subject or _OF_A_STUDY.search(asked.question) or OF_A_SITE.search(sentence.text))
+    return not is_of_subject and _OF_A_STUDY.search(asked.question) is None
 
 
 def _with_capitals(question: str, passage: str) -> str:
