@@ -65,6 +65,18 @@ def test_each_verb_that_is_joined_by_and_is_asked_about_and_so_is_what_a_study_s
 
 
 @pytest.mark.parametrize(
+    ("sentence", "question"),
+    [
+        ("The mill at Harrow burned down in 1871.", "When did the mill at Harrow burn down?"),
+        ("The school of Harrow opened in 1871.", "When did the school of Harrow open?"),
+        ("The north wall of Harrow Castle collapsed in 1871.", "When did the north wall of Harrow Castle collapse?"),
+    ],
+)
+def test_what_happens_without_an_object_is_asked_for_its_time(sentence: str, question: str) -> None:
+    assert questions(sentence)[question] == "1871"
+
+
+@pytest.mark.parametrize(
     "sentence",
     [
         "They repaired the old lamp of the lighthouse in 1902.",  # who are they?
