@@ -28,7 +28,7 @@ OFTEN = 2
 """Times that the corpus has what is put in, at least: what it has once may be misread."""
 _PLAIN = re.compile(r"[a-z]+(?: [a-z]+)+")
 _TALE = re.compile(r"In “(?P<title>[^”]*)”, ")
-_SAID_BY = re.compile(r"What did (?P<speaker>.+?) say about (?P<topic>.+)\?")
+_SAID_BY = re.compile(r"What did (?P<speaker>[^?]{1,80}?) say about (?P<topic>[^?]{1,120})\?")
 _FIGURE = re.compile(r"(?<=the )[a-z]+(?=\?| (?:in|on|at|to|of|from|with|by|into|for|and|up|under|over)\b)")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _COUNTS = r"(?= (?:[a-z]+ )?[a-z]{3,}s\b)"  # "forty workers"; not "Portal 2", nor "type 3 diabetes"
@@ -142,15 +142,25 @@ class Changes:
 
     def _alike(self, entity: Entity, name: str) -> list[str]:
         """Names of other things of its kind that no passage names beside it, each of as many words."""
-        if not _WHOLE_NAME.fullmatch(name):
+        if not self._is_sure_name(name):
             return []
         others = []
         for other in self._entities_by_type[entity.type]:
             is_apart = other.id != entity.id and set(entity.chunk_ids).isdisjoint(other.chunk_ids)
-            is_sure = len(other.chunk_ids) >= OFTEN and _WHOLE_NAME.fullmatch(other.name) is not None
+            is_sure = len(other.chunk_ids) >= OFTEN and self._is_sure_name(other.name)
             if is_sure and is_apart and not self._is_part_of_other(name, other.name):
                 others.append(other.name)
         return [other for other in others if len(other.split()) == len(name.split())]
+
+    def _is_sure_name(self, name: str) -> bool:
+        """Whether it is written as a name, and none of its words is small elsewhere: "Caps Lock" may be a misread one."""
+        words = re.findall(r"\w+", name.lower())
+        return _WHOLE_NAME.fullmatch(name) is not None and self._small_words.isdisjoint(words)
+
+    @cached_property
+    def _small_words(self) -> frozenset[str]:
+        texts = (chunk.text for chunk in self._corpus.chunks)
+        return frozenset(word for text in texts for word in re.findall(r"\b[a-z]{3,}\b", text)) - {"the"}
 
     @staticmethod
     def _is_part_of_other(name: str, other: str) -> bool:

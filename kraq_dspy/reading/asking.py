@@ -158,7 +158,7 @@ def _object_asked(clause: Clause) -> Asked | None:
     if person is None or not _tells(target, answer) or (person and not _says_who(target, answer)):
         return None
     rest = [token for token in clause.rest if token not in answer]
-    if _is_any(answer) or _is_torn(rest):
+    if _is_any(answer) or _is_torn(rest) or answer[0].pos_ == "ADP":
         return None
     word = "Who" if person else kind_asked(target, answer) or "What"
     return with_subject(word, [word], clause, rest, answer)

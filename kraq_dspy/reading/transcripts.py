@@ -11,7 +11,7 @@ SPOKEN = range(9, 26)  # words of a sentence that is an answer as a whole
 _WEIGHT = 0.5
 _HESITATES = re.compile(
     r"\b(?:u[hm]|mm|hmm|yeah|okay|well|you know|i mean|i guess|so|like)\b|[:\"“”|]|\b(\w+),? \1\b|\b(\w{1,3}) \2\w"
-    r"|\b(\w+ ?['’]?\w+) \3\b|[a-z]\.[A-Z]|[—–-]\W*$",
+    r"|\b(\w{1,12} ?['’]\w{1,4}) \3\b|[a-z]\.[A-Z]|[—–-]\W*$",
     re.IGNORECASE,
 )
 _OF_THE_TALK = re.compile(
