@@ -31,8 +31,8 @@ _ODD = re.compile(
 """What no question has that can be shown."""
 _HESITATES = re.compile(r"\b(?:u[hm]|mm|hmm|yeah|okay)\b", re.IGNORECASE)
 _ENDINGS = frozenset(
-    """a about also an and are as at because between but by even for from in into is not of on or over soon than that the
-    through to under was were which with""".split()  # noqa: SIM905
+    """a about also an and are as at because between but by even for from in into is not of on or over soon than that
+    the through to under was were which with""".split()  # noqa: SIM905
 )
 """Words in which a question ends that lost what stood behind them."""
 _ENUMERATES = re.compile(r",(?! ?[A-Z0-9])")
