@@ -102,7 +102,7 @@ def _answer(verb: "Token", left_out: Sequence["Token"]) -> str:
 
 def _spoken_by_reader(words: Sequence["Token"], speaker: str) -> str:
     """The words as the reader says them: "your account" is "my account", "our prices" are the site's."""
-    spoken = []
+    spoken: list[str] = []
     for token in words:
         text = _READERS.get(token.lower_, token.text)
         if token.lower_ == "you":

@@ -292,7 +292,7 @@ def _group(
 def _answers_alone(
     form: _Form, statements: Sequence[_Statement], differing: AbstractSet[str], *, is_tale: bool, words: "_Words"
 ) -> bool:
-    """Whether one statement tells all that the form asks for, or one passage of a tale enough of a figure or a thing."""
+    """Whether one statement tells all that the form asks for, or a passage of a tale enough of a figure or a thing."""
     if not is_tale:
         is_told = form is _FORMS["said"] or not any(statement.act.past for statement in statements)
         return form.may_be_one and is_told and bool(differing)
