@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from kraq_dspy.exam.asking import AskForRow
 from kraq_dspy.exam.checking import CheckRow
@@ -104,14 +105,17 @@ class QuestionWriter:
         return reworded
 
     async def _check(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+        by_parse = KINDS[kind].is_of_one_fact and self.steps.generator == self.steps.judge == EMBEDDED
         items = []
         for question in questions:
-            inputs = {
+            inputs: dict[str, Any] = {
                 "kind": kind,
                 "question": question.question,
                 "answers": list(question.answers),
                 "passages": [chunk.passage for chunk in question.material.chunks],
             }
+            if by_parse:
+                inputs["by_parse"] = True
             items.append(Item(question.id, inputs))
         verdicts = await self.steps.accepted(f"{CHECK} {kind}", "judge", CheckRow(), items, before_reason="not ")
 

@@ -16,7 +16,7 @@ from kraq_dspy.workspace import Workspace
 
 class TestsetSteps:
     """The steps of one run. `rejected` counts the questions that were left out, by reason; `writer` is the role whose
-    model, `generator`, asks the questions."""
+    model, `generator`, asks the questions; `judge` is the model that checks them."""
 
     __test__ = False
 
@@ -24,6 +24,7 @@ class TestsetSteps:
         self.rejected: Counter[str] = Counter()
         self.writer = writer_role(space.models)
         self.generator = space.models.name(self.writer)
+        self.judge = space.models.name("judge")
         self._models = space.models
         path = None if draft is None else Path(draft)
         self._draft = outcome_file(path, "the draft of a test set", EvaluationError)
