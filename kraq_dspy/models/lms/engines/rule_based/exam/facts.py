@@ -110,6 +110,15 @@ def parsed_facts(passage: str) -> list[Fact]:
     return facts
 
 
+def question_for(statement: str, answer: str) -> str:
+    """How the parse asks for this part of a statement; "" where it asks for none that is the same.
+
+    >>> question_for("Jonas Berg has kept the light of Tarnvik since 1998.", "Jonas Berg")
+    'Who has kept the light of Tarnvik since 1998?'
+    """
+    return next((fact.question for fact in parsed_facts(statement) if fact.answer == answer), "")
+
+
 def facts_in(passage: str) -> list[Fact]:
     """Every question that one of the passage's sentences answers, in their order."""
     title, parts, kind, is_who = read_passage(passage)
