@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, paired_difference
 
@@ -106,11 +106,13 @@ class Calibrated:
         if len(self.systems) < LEAST_SYSTEMS:
             return f"Fewer than {LEAST_SYSTEMS} systems show no bias of an exam, so {people} decide alone."
         if not self.is_open:
-            return f"The exam ({self.n_exam} rows) does not foretell what {people} say, so these decide alone."
+            return (
+                f"The exam ({counted(self.n_exam, 'row')}) does not foretell what {people} say, so these decide alone."
+            )
 
         alike = "" if self.correlation is None else f" (correlation of the means {self.correlation:.2f})"
         return (
-            f"The exam ({self.n_exam} rows) agrees with {people}{alike}: its differences are off by about "
+            f"The exam ({counted(self.n_exam, 'row')}) agrees with {people}{alike}: its differences are off by about "
             f"{self.bias:.2f}, and it has {100 * self.weight:.0f} % of the weight."
         )
 
@@ -118,10 +120,11 @@ class Calibrated:
     def outlook(self) -> str:
         """How many pairs are decided, and how many more of people's questions would decide those that are open."""
         n_open = len(self.undecided)
+        pairs, are = counted(len(self.pairs), "pair"), "is" if len(self.pairs) == 1 else "are"
         if not n_open:
-            return f"All {len(self.pairs)} pairs of systems are decided."
+            return f"All {pairs} of systems are decided." if len(self.pairs) > 1 else "The pair of systems is decided."
         needed = sorted(pair.more_questions for pair in self.undecided if pair.more_questions is not None)
-        said = f"{len(self.pairs) - n_open} of {len(self.pairs)} pairs of systems are decided."
+        said = f"{len(self.pairs) - n_open} of {pairs} of systems {are} decided."
         if not needed:
             return f"{said} The others differ too little for questions to decide."
         half = needed[(len(needed) - 1) // 2]
@@ -283,7 +286,7 @@ def _checked_scores(
         apart = sorted(set(systems) ^ set(exam))
         raise EvaluationError(f"Only one side has scores of {', '.join(map(repr, apart))}; expected the same systems.")
     if len(systems) < 2:
-        raise EvaluationError(f"There are scores of {len(systems)} systems; expected two at least.")
+        raise EvaluationError(f"There are scores of {counted(len(systems), 'system')}; expected two at least.")
 
     sides = []
     for name, scores in (("people's questions", people), ("the exam", exam)):
