@@ -15,6 +15,7 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
+from kraq_dspy.errors import counted
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.language.word_forms import base_of
@@ -148,7 +149,7 @@ def fault_in(question: str, statement: str, answer: str, word: str = "") -> str:
 def _fault_of_form(question: str) -> str:
     words = re.findall(r"[\w'’]+", question.lower())
     if len(question.split()) not in LENGTHS:
-        return f"has fewer than {LENGTHS.start} or more than {LENGTHS.stop - 1} words"
+        return f"is of {counted(len(question.split()), 'word')}, not of {LENGTHS.start} to {LENGTHS[-1]}"
     if not _ASKS.match(question):
         return "begins with no question word"
     telling = [place for place, each in enumerate(words) if each in _telling(question)]

@@ -54,7 +54,7 @@ def in_other_words(question: str) -> str:
         ("Which person called Nora Quill mended the lighthouse?", "Nora Quill", "who", "has its own answer"),
         ("The Harrow lighthouse was mended in 1911?", "1911", "when", "begins with no question word"),
         ("Who mended the lighthouse in the text of this passage?", "Nora Quill", "who", "speaks of the text"),
-        ("Who mended it?", "Nora Quill", "who", "has fewer than 5"),
+        ("Who mended it?", "Nora Quill", "who", "is of 3 words, not of 5 to 22"),
         ("", "1911", "when", "is empty"),
     ],
 )
