@@ -78,6 +78,7 @@ def _proposals(clause: Clause) -> Iterator[Asked | None]:
     yield _object_asked(clause)
     yield _definition_asked(clause)
     yield _kind_asked(clause)
+    yield _value_asked(clause)
     yield from _adverbials_asked(clause)
     yield _counted_object_asked(clause)
     yield _counted_subject_asked(clause)
@@ -188,6 +189,20 @@ def _kind_asked(clause: Clause) -> Asked | None:
     return asked_what_it_is(word, clause, answer)
 
 
+def _value_asked(clause: Clause) -> Asked | None:
+    """ "What was the toll of the bridge?": of "The toll of the bridge was $4"."""
+    values = [token for token in clause.rest if token.dep_ == "attr" and token.pos_ in ("NUM", "NOUN")]
+    if not clause.is_copula or clause.speaker or len(values) != 1 or values[0].head.i != clause.root.i:
+        return None
+    value = kept(values[0])
+    is_value = values[0].ent_type_ in ("MONEY", "PERCENT", "QUANTITY") and value[-1].i == values[0].i
+    tells_which = any(child.dep_ == "prep" for child in clause.subject.children)
+    if not is_value or not tells_which:
+        return None
+    rest = [token for token in clause.rest if token not in value]
+    return with_subject("What", ["What"], clause, rest, value)
+
+
 def _adverbials_asked(clause: Clause) -> Iterator[Asked | None]:
     """When, where, why and how."""
     for child in clause.root.children:
@@ -214,8 +229,8 @@ def _asked_by_preposition(clause: Clause, preposition: "Token") -> Asked | None:
             return with_subject("When", [word], clause, rest, kept(object_), keeps_before=not is_before)
         if object_.ent_type_ in _PLACES and led_by in ("in", "at", "near") and not clause.is_copula:
             return _asked_where(clause, rest, kept(object_), is_before=is_before)
-        if led_by == "because" and not is_before:
-            return with_subject("Why", ["Why"], clause, rest, answer)
+    if led_by in ("because", "due") and not is_before and len(answer) <= LONGEST_REASON:
+        return with_subject("Why", ["Why"], clause, rest, answer)
     does = any(token.dep_ == "pcomp" and token.tag_ == "VBG" for token in preposition.children)
     if led_by == "by" and does and not is_before and not clause.is_passive and len(answer) <= LONGEST_REASON:
         return with_subject("How", ["How"], clause, rest, answer)

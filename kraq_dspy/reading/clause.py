@@ -31,7 +31,7 @@ LONGEST_SUBJECT = 12  # words
 READER = "I"
 """How a question calls the reader whom a text calls "you"."""
 OF_TITLE = frozenset(("he", "she", "it"))
-_BROKEN = re.compile(r"\b\w\.$|\.\w\b\.?$|\d[a-z]{4,}|``|\$ ?\d|\d's|(?:^|\s)['‘’](?!s\b)|^[^a-z]*$|\?")
+_BROKEN = re.compile(r"\b\w\.$|\.\w\b\.?$|\d[a-z]{4,}|``|\d's|(?:^|\s)['‘’](?!s\b)|^[^a-z]*$|\?")
 """Where a sentence was cut at an initial, where two words ran together, and speech."""
 _SPEECH = re.compile(r"[“”\"|\t]|(?:^|\s)[‘’'](?!s\b)")
 _BEGINS = re.compile(r"[A-Z0-9]|[a-z]+[A-Z0-9]")
@@ -160,7 +160,10 @@ def _auxiliaries_of(verb: "Token") -> list["Token"]:
 def _shared_auxiliaries(verb: "Token") -> list["Token"]:
     """Those of the verb before, where this one has its form: "may use and share", "was built and sold"."""
     is_alike = verb.tag_ == verb.head.tag_ and verb.tag_ in ("VB", "VBN", "VBG")
-    return _auxiliaries_of(verb.head) if is_alike else []
+    auxiliaries = _auxiliaries_of(verb.head) if is_alike else []
+    is_passive = any(token.dep_ == "auxpass" for token in auxiliaries)
+    does_something = any(child.dep_ == "dobj" for child in verb.children)
+    return [] if is_passive and does_something else auxiliaries
 
 
 def _is_restricted(clause: Clause) -> bool:

@@ -98,7 +98,7 @@ def made(
     if not answered or not _may_stand_behind(clause, behind, keeps_subject=keeps_subject):
         return None
     question = _question(clause, begun, behind)
-    if not _reads_well(question):
+    if not reads_well(question):
         return None
     question = f"{question[:-1]} {tail}?" if tail else question
     tokens = [*(clause.subject_words if keeps_subject and not clause.speaker else []), *behind]
@@ -178,7 +178,8 @@ def _question(clause: Clause, begun: Sequence[str], behind: Sequence["Token"]) -
     return re.sub(r"\byou\b", "I" if clause.speaker == READER else "me", re.sub(r"\bour\b", "its", question))
 
 
-def _reads_well(question: str) -> bool:
+def reads_well(question: str) -> bool:
+    """Whether a question has no list, no mark of a text, and no end that lost what stood behind it."""
     words = question.split()
     is_whole = len(words) in ASKED_LENGTH and words[-1].rstrip("?").lower() not in _ENDINGS
     return is_whole and not _ODD.search(question[:-1]) and not _ENUMERATES.search(question)

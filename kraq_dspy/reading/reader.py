@@ -9,16 +9,17 @@ from functools import lru_cache
 
 from kraq_dspy.language.text import sentences
 from kraq_dspy.language.told import language_of, may_be_english
-from kraq_dspy.reading.acts import SAID_ALOUD, acts_in
+from kraq_dspy.reading.acts import SAID_ALOUD, STATED, acts_in
 from kraq_dspy.reading.analysis import Act, Analysis, Named, Sentence
 from kraq_dspy.reading.asking import asked_of, plain_text
+from kraq_dspy.reading.instructions import asked_of_instruction
 from kraq_dspy.reading.parse import links_in, named_in
 from kraq_dspy.reading.pipeline import pipeline
-from kraq_dspy.reading.titles import meant_by_pronouns, speaker_of, tale_of
+from kraq_dspy.reading.titles import meant_by_pronouns, says_to_reader, speaker_of, tale_of
 from kraq_dspy.reading.transcripts import SPOKEN, asked_of_turn, turns_of
 from kraq_dspy.reading.turns import label_of, mail_of, speakers_of, without_label
 
-READING = 5
+READING = 6
 """The version of what is read, and how: to be raised with each change of it. Then run `scripts/read_example.py`."""
 MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 """Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
@@ -115,6 +116,9 @@ class Reader:
                     asked_of(span, around.speaker, around.tale, around.meant, around.turn),
                     acts_in(span, named),
                 )
+                asked += asked_of_instruction(span, around.speaker)
+                if around.speaker and says_to_reader(own_text):
+                    acts.append(Act(STATED, around.speaker, ""))
                 if around.turn and len(own_text.split()) >= SPOKEN.start:
                     asked += asked_of_turn(without_label(own_text), named, around.turn)
                     acts.append(Act(SAID_ALOUD, around.turn, ""))

@@ -6,6 +6,7 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.reading import pipeline as pipelines
 from kraq_dspy.reading.analysis import Analysis, from_values, to_values
 from kraq_dspy.reading.reader import Reader, is_english, reader, title_and_text
+from kraq_dspy.reading.titles import tale_of
 from kraq_dspy.records import PHRASE
 
 LIGHTHOUSE = (
@@ -62,6 +63,18 @@ def test_each_verb_that_is_joined_by_and_is_asked_about_and_so_is_what_a_study_s
     assert shown["Who repaired the iron lamps of Harrow?"] == "Mira Tolan"
     denied = questions("The harbor commission did not discover that Mira Tolan repaired the iron lamps of Harrow.")
     assert "Who repaired the iron lamps of Harrow?" not in denied
+
+
+def test_a_reason_behind_an_adjective_and_a_value_are_asked_for() -> None:
+    reason = questions("Sales of the lamps were lower in Harrow because of two storms in the north.")
+    assert reason["Why were sales of the lamps lower in Harrow?"] == "because of two storms in the north"
+    value = questions("The statutory tax rate of Harrow is 25%.")
+    assert value["What is the statutory tax rate of Harrow?"] == "25%"
+
+
+def test_a_tale_is_one_where_a_part_of_it_is_a_mark_alone() -> None:
+    assert tale_of("the fox", ['"', "the fox came ."]) == "the fox"
+    assert tale_of("the fox", ["The fox came ."]) == ""
 
 
 @pytest.mark.parametrize(

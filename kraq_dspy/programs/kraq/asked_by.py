@@ -35,7 +35,7 @@ from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_headline, asks_o
 from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
-from kraq_dspy.programs.kraq.representative import representative
+from kraq_dspy.programs.kraq.representative import representatives
 from kraq_dspy.programs.kraq.wording import Stated, stated_in
 from kraq_dspy.reading.analysis import Analysis
 from kraq_dspy.reading.reader import reader
@@ -243,7 +243,7 @@ class AskedBy:
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
         if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
-        if of_statement := self._asked_of_statements(community):
+        if of_statement := self._asked_of_statements.get(community.id):
             return Wording(of_statement, PARSE)
         turned = by_rule(turns_statements=community.level > 0)
         if asks_of_something(turned):
@@ -251,12 +251,24 @@ class AskedBy:
         title = summary.strip().partition("\n")[0]
         return Wording(clipped(title, LONGEST_TOPIC), TOPIC)
 
-    def _asked_of_statements(self, community: Community) -> str:
-        """The question that stands for the community among those that its statements answer; "" for none."""
-        members = [self._entities[id] for id in community.entity_ids if id in self._entities]
-        weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
-        analyses = self._source.analyses(evenly(community.chunk_ids, MOST_READ))
-        return representative(analyses, weight_of_name)
+    @cached_property
+    def _asked_of_statements(self) -> dict[str, str]:
+        """The question that stands for each community among those that its statements answer, by the community's id.
+
+        The broadest choose first. A community takes what none before it has, if its statements answer more than one.
+        """
+        chosen: dict[str, str] = {}
+        taken: set[str] = set()
+        for community in sorted(self._communities, key=_broadest_first):
+            members = [self._entities[id] for id in community.entity_ids if id in self._entities]
+            weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
+            analyses = self._source.analyses(evenly(community.chunk_ids, MOST_READ))
+            questions = representatives(analyses, weight_of_name)
+            question = next((question for question in questions if question not in taken), next(iter(questions), ""))
+            if question:
+                taken.add(question)
+                chosen[community.id] = question
+        return chosen
 
     def is_usable(self, question: str, model: str, instructions: str) -> bool:
         """Whether the model's question stays.
