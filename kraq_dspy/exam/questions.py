@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from kraq_dspy.exam.asking import AskForRow
 from kraq_dspy.exam.checking import CheckRow
@@ -131,9 +132,9 @@ class QuestionWriter:
         return reworded
 
     async def _check(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
-        verdicts = await self.steps.accepted(
-            f"{CHECK} {kind}", "judge", CheckRow(), _to_check(kind, questions), before_reason="not "
-        )
+        by_parse = KINDS[kind].is_of_one_fact and self.steps.generator == self.steps.judge == EMBEDDED
+        items = _to_check(kind, questions, by_parse=by_parse)
+        verdicts = await self.steps.accepted(f"{CHECK} {kind}", "judge", CheckRow(), items, before_reason="not ")
 
         passed = []
         for question in questions:
@@ -143,15 +144,18 @@ class QuestionWriter:
         return passed
 
 
-def _to_check(kind: str, questions: Sequence[AskedQuestion]) -> list[Item]:
+def _to_check(kind: str, questions: Sequence[AskedQuestion], *, by_parse: bool = False) -> list[Item]:
+    """The items of `CheckRow`; `by_parse` of questions as the parse words them."""
     items = []
     for question in questions:
-        inputs = {
+        inputs: dict[str, Any] = {
             "kind": kind,
             "question": question.question,
             "answers": list(question.answers),
             "passages": [chunk.passage for chunk in question.material.chunks],
         }
+        if by_parse:
+            inputs["by_parse"] = True
         items.append(Item(question.id, inputs))
     return items
 

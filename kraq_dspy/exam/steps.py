@@ -17,7 +17,8 @@ from kraq_dspy.workspace import Workspace
 
 class TestsetSteps:
     """The steps of one run. `rejected` counts the questions that were left out, by reason; `writer` is the role whose
-    model, `generator`, asks the questions. `asker` is the model that words what the parse asks; "" for none."""
+    model, `generator`, asks the questions; `judge` is the model that checks them. `asker` is the one that words what
+    the parse asks; "" for none."""
 
     __test__ = False
 
@@ -27,6 +28,7 @@ class TestsetSteps:
         self.generator = space.models.name(self.writer)
         is_worded = self.generator == EMBEDDED and space.models.has_own("asker")
         self.asker = space.models.name("asker") if is_worded else ""
+        self.judge = space.models.name("judge")
         self._models = space.models
         path = None if draft is None else Path(draft)
         self._draft = outcome_file(path, "the draft of a test set", EvaluationError)

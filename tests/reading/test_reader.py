@@ -113,6 +113,19 @@ def test_a_text_in_small_letters_is_read_and_its_figures_are_asked_about_with_it
     assert questions(TALE)
 
 
+def test_who_did_it_in_a_tale_may_own_what_is_asked_about() -> None:
+    tale = "the mill\nthe squire stretched out his long arms , and the widow gave the black tea - cups to the miller ."
+    asked = questions(tale)
+    assert asked["In “the mill”, who stretched out his long arms?"] == "the squire"
+    assert asked["In “the mill”, who gave the black tea-cups to the miller?"] == "the widow"
+    assert not any("her" in question for question in questions("the mill\nthe squire fell in love with her at once ."))
+
+
+def test_an_answer_that_tells_its_kind_is_asked_for_by_it() -> None:
+    asked = questions("Rubber seals protect the iron lamps of Harrow. The tower needs a delivery company from Harrow.")
+    assert asked["Which seals protect the iron lamps of Harrow?"] == "Rubber seals"
+
+
 def test_a_text_in_capitals_is_read_like_another() -> None:
     named = {named.text.casefold() for s in read(LIGHTHOUSE.upper()).sentences for named in s.named}
     assert {"old lamp", "harbor commission"} <= named

@@ -26,6 +26,7 @@ from kraq_dspy.state import SavableModule
 
 UNREADABLE = "cannot be read"
 LENGTHS = range(5, 23)  # words of a question
+KEPT = 0.6  # share of the telling words of the parse's question that a wording has at least
 TELLING = 2  # words of a question that say what it is about
 _OWN = frozenset(("its", "their", "his", "her", "himself", "herself", "itself", "themselves"))
 """May stand in a question behind what they mean."""
@@ -116,7 +117,7 @@ class PutInWords(SavableModule):
         except AdapterParseError:
             return dspy.Prediction(question=own, fault=UNREADABLE)
         question = with_mark(question_in(reply.question or ""))
-        fault = fault_in(question, statement, answer, word)
+        fault = fault_in(question, statement, answer, word) or _asks_something_else(question, own)
         if fault:
             return dspy.Prediction(question=own, fault=fault)
         place = _PLACE.match(own)
@@ -192,6 +193,13 @@ def _told_beyond(question: str, statement: str) -> str:
     known = {form[:_STEM] for each in re.findall(r"[\w'’]+", said) for form in (each, base_of(each)) if form}
     strange += [each for each in _telling(question) if each not in _MAY_ASK_FOR and each[:_STEM] not in known]
     return f"says what the statement does not: {strange[0].lower()}" if strange else ""
+
+
+def _asks_something_else(question: str, own: str) -> str:
+    """Whether too few words of the parse's question are kept: then another part of the statement may answer it."""
+    sought = {each[:_STEM] for each in _telling(_PLACE.sub("", own))}
+    kept = sought & {each[:_STEM] for each in _telling(question)}
+    return "asks something else than the parse" if len(kept) < KEPT * len(sought) else ""
 
 
 def _gives_away(question: str, answer: str) -> str:

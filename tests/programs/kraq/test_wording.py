@@ -90,6 +90,14 @@ def test_a_question_about_a_tale_goes_on_saying_which_one() -> None:
     assert worded.question == "In “The Brave Tailor”, who gave the tailor a golden ring?"
 
 
+def test_a_wording_of_another_part_of_the_statement_is_not_kept() -> None:
+    nora = {"statement": STATEMENT, "answer": "Nora Quill", "word": "who"}
+    own = "Who mended the Harrow lighthouse in 1911?"
+    with dspy.context(lm=DummyLM([{"question": "Who reached the coast before the storm?"}])):
+        kept = PutInWords()(**nora, own=own)
+    assert (kept.question, kept.fault) == (own, "asks something else than the parse")
+
+
 def built(folder: Path, asker: Asker | None, settings: Settings) -> list[tuple[str, str]]:
     for place, year in (("Oslo", 1911), ("Bern", 1912), ("Lima", 1913)):
         text = f"{place} Steel bought {place} Rail in {year}. Then {place} Rail left {place} Steel."
