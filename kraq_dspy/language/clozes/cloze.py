@@ -38,7 +38,7 @@ def _words_of(language: str, name: str) -> frozenset[str]:
 
 def any_of(words: Iterable[str]) -> str:
     """A pattern of any of the words, the longest first."""
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
 
 
 def is_person(words: list[str]) -> bool:
