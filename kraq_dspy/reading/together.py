@@ -18,6 +18,7 @@ from kraq_dspy.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD, STATED
 from kraq_dspy.reading.analysis import Act, Analysis, Named
 from kraq_dspy.reading.phrasing import third_person
 from kraq_dspy.reading.titles import speaker_of, tale_of
+from kraq_dspy.reading.transcripts import MATTERS
 from kraq_dspy.reading.vocabulary import (
     AFFECTING,
     CAUSING,
@@ -36,6 +37,7 @@ from kraq_dspy.reading.vocabulary import (
 
 FEWEST = 2  # passages
 FEWEST_DEEDS = 2  # of a figure in one passage of a tale
+LONGEST_MATTER = 4  # words of a name that a site is asked about
 LONGEST = 60  # words of a statement
 MOST_NAMED = 8  # things of a sentence that somebody speaks about
 FEWEST_OF_WORD = 3  # passages that tell of what is named by one plain word
@@ -261,9 +263,7 @@ def _group(
     fewest = max(form.fewest, FEWEST_OF_WORD if is_of_word else FEWEST)
     are_several = len(distinct) >= fewest and len(differing - _UNNAMED) >= form.fewest
     if not are_several:
-        is_bare = is_of_word and not all(
-            " " in name or not words.is_phrase(name) or words.is_several(name) for name in names
-        )
+        is_bare = not tale and not all(words.may_be_said_alone(name, is_used="use" in form.question) for name in names)
         answers = _answers_alone(form, statements, differing - _UNNAMED, is_tale=bool(tale), words=words)
         if not may_be_one or is_bare or not answers:
             return None
@@ -296,8 +296,8 @@ def _answers_alone(
     if not is_tale:
         is_told = form is _FORMS["said"] or not any(statement.act.past for statement in statements)
         return form.may_be_one and is_told and bool(differing)
-    if form is _FORMS["befalls"] and words.is_doer(statements[0].act.object):
-        return bool(differing)
+    if form is _FORMS["befalls"]:
+        return words.is_doer(statements[0].act.object) and bool(differing)
     return len(differing) >= FEWEST_DEEDS
 
 
@@ -354,7 +354,17 @@ class _Words:
         named = self._named[name.casefold()]
         if named.is_phrase:
             return name.islower()
-        return " " in name and not any(word.isupper() and len(word) > 4 for word in name.split())
+        is_short = 1 < len(name.split()) <= LONGEST_MATTER
+        return is_short and not any(word.isupper() and len(word) > 4 for word in name.split())
+
+    def may_be_said_alone(self, name: str, *, is_used: bool) -> bool:
+        """Whether a question of one statement may have it: no plain word; of what is used, one with its article."""
+        if not self.is_phrase(name):
+            return True
+        if " " not in name:
+            return self.is_several(name) and self.is_doer(name)
+        is_matter = name.endswith((*MATTERS, "data", "software"))
+        return not is_used or is_matter or self.is_several(name) or self.spoken(name) != self.written(name)
 
     def is_phrase(self, name: str) -> bool:
         return self._named[name].is_phrase

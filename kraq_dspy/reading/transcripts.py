@@ -8,7 +8,9 @@ from kraq_dspy.reading.analysis import Asked, Named
 from kraq_dspy.reading.vocabulary import FIGURES, GENERAL, VAGUE
 
 POINT = range(2, 8)  # words of a point of an agenda
-_TALK = re.compile(r"[A-Z][\w-]*(?: [\w-]+){0,4} \d{1,4}")
+_TALK = re.compile(
+    r"(?:[A-Z][\w-]*+ ){0,3}(?:Meeting|Session|Interview|Hearing|Call|Seminar|Debate|Workshop|Lecture) \d{1,4}"
+)
 SPOKEN = range(9, 26)  # words of a sentence that is an answer as a whole
 _WEIGHT = 0.5
 _HESITATES = re.compile(
@@ -23,7 +25,7 @@ _OF_THE_TALK = re.compile(
     re.IGNORECASE,
 )
 """What points to the turn before, or leads the meeting and tells nothing."""
-_MATTERS = ("tion", "sion", "ment", "ance", "ence", "ity", "care", "work", "health", "ing", "cy")
+MATTERS = ("tion", "sion", "ment", "ance", "ence", "ity", "care", "work", "health", "ing", "cy")
 """Ends of words for what has no number: "adult education"."""
 _ODD = re.compile(r"[^\w\s'’-]|_|\b(?:percent|per cent)\b")
 
@@ -88,7 +90,7 @@ def _spoken(point: str) -> str:
     """A point within a sentence, with the article that a list leaves out."""
     first, _, rest = point.partition(" ")
     point = f"{first.lower()} {rest}" if first.istitle() else point
-    needs_article = not point.endswith(("s", *_MATTERS)) and not re.search(r"\b(?:the|an?|of|on|for|to|in)\b", point)
+    needs_article = not point.endswith(("s", *MATTERS)) and not re.search(r"\b(?:the|an?|of|on|for|to|in)\b", point)
     return f"the {point}" if needs_article else point
 
 
@@ -107,7 +109,7 @@ def _is_one_told_of(named: Named, text: str) -> bool:
     if led is not None:
         return led["article"].lower() not in ("a", "an")
     is_several = named.text.casefold().split()[-1] != named.head
-    return not named.is_phrase or is_several or named.head.endswith(_MATTERS)
+    return not named.is_phrase or is_several or named.head.endswith(MATTERS)
 
 
 def _speaker(name: str) -> str:

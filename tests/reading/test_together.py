@@ -155,3 +155,12 @@ def test_a_site_says_something_about_a_matter_and_not_about_what_a_heading_shout
     )
     questions = [group.question for group in groups_in(said, may_be_one=True)]
     assert questions == ["What does club.org say about business partners?"]
+
+
+def test_a_thing_without_its_article_and_a_plain_word_are_not_asked_about_by_one_statement() -> None:
+    engine = Named("steam engine", PHRASE, "engine")
+    said = "Millers used steam engine for the pumps."
+    assert not groups_in(passages((said, (engine,), Act(f"use{PURPOSE}", "", "steam engine"))), may_be_one=True)
+    concerns, salt = Named("concerns", PHRASE, "concern"), Named("road salt", PHRASE, "salt")
+    told = passages(("Road salt raises concerns.", (salt, concerns), Act("raise", "", "concerns")))
+    assert not groups_in(told, may_be_one=True)

@@ -36,6 +36,7 @@ from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.kraq.representative import representatives
+from kraq_dspy.programs.kraq.wording import Stated, stated_in
 from kraq_dspy.reading.analysis import Analysis
 from kraq_dspy.reading.reader import reader
 from kraq_dspy.records import PARSE, TOPIC, Chunk, Community, Entity, Question, Summary, content_id
@@ -287,7 +288,7 @@ class AskedBy:
         if not self._is_mixed:
             return list(questions)
         placed_questions = [
-            question if question.model in WITHOUT_MODEL else _worded(question, placed(question.text, self._subject))
+            question if question.model in WITHOUT_MODEL else worded(question, placed(question.text, self._subject))
             for question in questions
         ]
         doubtful = [
@@ -303,8 +304,12 @@ class AskedBy:
         for question, chunk_ids in zip(doubtful, nearest, strict=True):
             if chunk_ids and not any(chunk_id in question.chunk_ids for chunk_id in chunk_ids):
                 wording = self._asked_of[_of(question)]
-                astray[question.id] = dataclasses.replace(_worded(question, wording.text), model=wording.model)
+                astray[question.id] = dataclasses.replace(worded(question, wording.text), model=wording.model)
         return [astray.get(question.id, question) for question in placed_questions]
+
+    def stated(self, community: Community, question: str) -> Stated | None:
+        """The statement of the community that its parse turned into the question; None for another question."""
+        return stated_in(question, self._source.analyses(evenly(community.chunk_ids, MOST_READ)).values())
 
     def _has_question(self, community_id: str) -> bool:
         wording = self._asked_of.get(community_id)
@@ -428,5 +433,6 @@ def _of(question: Question) -> str:
     return question.community_id or ""
 
 
-def _worded(question: Question, text: str) -> Question:
+def worded(question: Question, text: str) -> Question:
+    """The question with another text, which its id depends on."""
     return dataclasses.replace(question, id=content_id("question", _of(question), text), text=text)

@@ -44,3 +44,8 @@ def test_a_talk_is_asked_about_the_points_of_its_agenda_those_of_the_community_f
     said = Sentence("It is late.", (), acts=(Act(SAID_ALOUD, "Ada Lovelace", ""),))
     asked = representatives({"a": Analysis(title, (said,))}, {"childcare offer": 1.0})
     assert asked[0] == "What was said about the childcare offer in Meeting 12?"
+
+
+def test_the_title_of_a_report_is_no_agenda() -> None:
+    passages = {"a": Analysis("Report 32: Name Age Position", (Sentence("It is late."),))}
+    assert representatives(passages, {"position": 1.0}) == []

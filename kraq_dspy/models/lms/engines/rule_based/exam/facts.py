@@ -137,6 +137,15 @@ def parsed_facts(passage: str) -> list[Fact]:
     return facts
 
 
+def question_for(statement: str, answer: str) -> str:
+    """How the parse asks for this part of a statement; "" where it asks for none that is the same.
+
+    >>> question_for("Jonas Berg has kept the light of Tarnvik since 1998.", "Jonas Berg")
+    'Who has kept the light of Tarnvik since 1998?'
+    """
+    return next((fact.question for fact in parsed_facts(statement) if fact.answer == answer), "")
+
+
 def _may_be_shown(asked: Asked, sentence: Sentence) -> bool:
     """Whether an editor would show the question: it asks for nothing that may be so, and of no group of a study."""
     supposes = _SUPPOSES.match(asked.question)
