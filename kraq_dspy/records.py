@@ -524,6 +524,7 @@ class TestsetRow:
     while the `hidden_documents` are hidden. `nuggets` are statements that a good answer to a broad
     question makes. `overlap` is the share of the question's words that its passages contain.
     `solved_by` names the retrievers that found all of its documents when kraq made the row.
+    `model` names the model that asked, or the one that worded what the parse had asked.
     `checks` names the checks that it passed. `status` is "new", "approved", "rejected" or "stale"
     (its passages have changed); `kraq eval` skips rejected and stale rows.
 

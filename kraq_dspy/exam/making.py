@@ -93,7 +93,8 @@ def make_testset(
     ...     make_testset(space, 200).save("test.jsonl")
 
     The model of the role "generator" asks, or that of "default" if the generator has an adapter, which writes other
-    questions. That of "judge" checks. With `draft`, every outcome is written to that file as it comes, and the same
+    questions. Where that is the embedded one and the role "asker" has a model, this words what the parse asks. That of
+    "judge" checks. With `draft`, every outcome is written to that file as it comes, and the same
     call resumes after an interruption. The same index, plan and models make the same set. A `plan` says more than `n`,
     `shares` and `seed`, and replaces them.
 
@@ -310,7 +311,7 @@ class _Maker:
         rows = []
         for question in clear:
             pool, passages = pools[question.id], gold[question.id]
-            rows.append(row_of(question, pool, passages, model=self.steps.generator))
+            rows.append(row_of(question, pool, passages, model=question.worded_by or self.steps.generator))
         return await kinds.KINDS[kind].rows(self.run, clear, rows)
 
     async def _pools(self, questions: Sequence[AskedQuestion]) -> dict[str, Pool]:

@@ -189,14 +189,18 @@ def _money(cost: float) -> str:
     return "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"
 
 
-TOPICS_SHOWN = "Broad groups that no model wrote a question for show their topic; the narrow questions are inside."
+TOPICS_SHOWN = (
+    "Groups about which nothing could be asked, and broad ones that no model wrote a question for, show their topic. "
+    "They stand last."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListQuestions(Scoped):
     """The representative questions, the largest groups of each level first.
 
-    A broad group that no model wrote a question for shows its topic, the names most linked in it.
+    A group about which nothing could be asked stands behind those that have a question. It shows its topic, the names
+    most linked in it, and so does a broad group that no model wrote a question for.
     """
 
     index_dir: IndexDir
@@ -216,7 +220,7 @@ class ListQuestions(Scoped):
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import find_personal
-        from kraq_dspy.workspace.topics import topics
+        from kraq_dspy.workspace.topics import asking_first, topics
 
         if self.starters is not None:
             _show_starters(self, self.starters)
@@ -228,7 +232,7 @@ class ListQuestions(Scoped):
 
         if self.level is not None and deepest is not None and self.level > deepest:
             raise ConfigError(f"--level is {self.level}; the deepest level with questions here is {deepest}.")
-        listed.sort(key=lambda question: (question.level, -len(question.chunk_ids)))
+        listed = asking_first(listed, topic_by_id)
         if self.personal:
             listed = [question for question in listed if find_personal(question.text)]
 

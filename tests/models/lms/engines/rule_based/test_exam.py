@@ -332,3 +332,17 @@ def test_another_clause_does_not_get_into_when_something_was_done() -> None:
     asked = facts.facts_in("Acme School was founded in 1963 by Globex and has today about 200 students.")
 
     assert [fact.question for fact in asked if fact.asked_of] == ["When was Acme School founded by Globex?"]
+
+
+def test_the_frame_of_a_web_page_is_not_asked_about_and_a_policy_is() -> None:
+    said = "The Harrow harbor board uses cookies of Acme Metrics on its website."
+    assert not facts.parsed_facts(f"Harrow harbor\n{said}")
+    assert facts.parsed_facts(f"Privacy policy of Harrow\n{said}")
+
+
+def test_what_may_be_so_is_not_asked_for() -> None:
+    assert not [
+        fact
+        for fact in facts.parsed_facts("Salt water of the harbor may damage the iron lamps of Harrow.")
+        if fact.question.startswith("What may damage")
+    ]
