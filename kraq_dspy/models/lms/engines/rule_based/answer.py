@@ -16,6 +16,7 @@ from kraq_dspy.language.word_forms import base_of
 from kraq_dspy.models.lms.engines.rule_based.reading.comparison import (
     comparative_in,
     kinds_compared,
+    says_measure,
     stated,
     two_named,
     wants_less,
@@ -77,6 +78,9 @@ READ = 6
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
 TOLD = 12  # sentences of an account
+ENTITLED = 2  # first sentences of a passage, which say what its title is
+_OF_AGE = re.compile(r"\bage\b|\bliv(?:ed|es)\b")
+"""What is asked for that no date tells."""
 KNOWN = 0.3  # share of a question's words, rare ones counted more, which passages in another language have to have
 DEFINES = 1.0  # what a sentence is nearer that says what the thing is which a question in another language asks about
 
@@ -166,6 +170,8 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     reply = _verdict(question, passages, evidence) if is_read else None
     if reply is None and (names := two_named(question)):
         reply = _of_two(question, *names, evidence)
+        if not _is_stated(question, names, evidence):
+            reply = _by_titles(question, names, passages) or reply
     if reply is None and is_read:
         reply = _short_of_one(asked, evidence) or _described(asked, evidence)
     if reply is None and asked_in_german is not None:
@@ -558,6 +564,37 @@ def _order_in(question: str) -> str:
     if EARLIER.search(question):
         return "earlier"
     return "later" if LATER.search(question) else ""
+
+
+def _is_stated(question: str, names: tuple[str, str], evidence: Sequence[Evidence]) -> bool:
+    """Whether a sentence compares the two."""
+    comparative = comparative_in(question)
+    return bool(comparative) and any(stated(comparative, *names, part.text) for part in evidence)
+
+
+def _by_titles(question: str, names: tuple[str, str], passages: Sequence[str]) -> Reply | None:
+    """The one whose value is larger, or smaller, by what the passages say that have the names for titles: such a
+    sentence may share fewer words with the question than others. None if it is not told of both."""
+    comparative = comparative_in(question) or _order_in(question)
+    first, second = (_entitled(name, comparative, passages) for name in names)
+    if not comparative or not first or not second or _OF_AGE.search(question):
+        return None
+    return _more_by_value(question, comparative, names, (first, second))
+
+
+def _entitled(name: str, comparative: str, passages: Sequence[str]) -> list[Evidence]:
+    """The first sentences of each passage whose title is the name; a measure has to be of what is compared."""
+    folded_name = _bare_words(name)
+    first_sentences = []
+    for number, passage in enumerate(passages):
+        title, body = parted(passage)
+        own = sentences(body)[:ENTITLED] if title and _bare_words(BRACKETED.sub("", title)) == folded_name else []
+        first_sentences += [Evidence(text, title, number, 0.0) for text in own if says_measure(comparative, text)]
+    return first_sentences
+
+
+def _bare_words(name: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", name.casefold()) if word not in ("the", "a", "an")]
 
 
 def _more_by_value(
