@@ -122,7 +122,10 @@ class Changes:
         """The tale or the site that the question names, and another one that has the figures and not the deed."""
         name = source.title
         is_tale = name.islower() and f"“{name}”" in question
-        if not is_tale and not (speaker_of(name) and name in question):
+        is_named = is_tale or bool(speaker_of(name) and name in question)
+        if (
+            not is_named or len(re.findall(rf"\b{re.escape(name)}\b", question)) > 1
+        ):  # "In “little boy blue”, what did little boy blue do?"
             return None
         rest = set(content_words(question.replace(name, " ")))
         figures = {word for word in re.findall(r"[a-z]+", question.replace(name, " ")) if word in FIGURES}

@@ -153,6 +153,9 @@ def test_a_tale_without_another_figure_becomes_another_tale_that_does_not_tell_i
     assert made is not None
     assert (made.name, made.other) == ("the mill", "the pier")
 
+    of_namesake = AskedQuestion(material, "In “the mill”, what did the mill of the miller make?", ("flour",))
+    assert Changes(corpus_of_tales).of(of_namesake, random.Random(0)) is None
+
     told = Chunk("t", "t", 0, 0, 9, "in spring the miller had to sell all .", 9, title="the pier")
     assert Changes(Corpus([*chunks, told], [], [])).of(question, random.Random(0)) is None
 
