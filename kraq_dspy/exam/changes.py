@@ -14,7 +14,9 @@ from functools import cached_property
 from kraq_dspy.exam.corpus import Corpus
 from kraq_dspy.exam.gold_finder import nearness
 from kraq_dspy.exam.material import AskedQuestion
+from kraq_dspy.language.clozes.cloze import WORDS, is_person
 from kraq_dspy.language.text import content_words, sentences
+from kraq_dspy.language.told import language_of
 from kraq_dspy.reading.vocabulary import FIGURES, GENERAL
 from kraq_dspy.records import PHRASE, Chunk, Entity
 
@@ -32,6 +34,9 @@ _NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine"
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b")
 _MONTHS = ("January", "February", "March", "April", "June", "July", "August", "September", "October", "November")
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\b(?= \d| of|\?)")
+_YEAR_BEFORE_SIGN = re.compile(r"(?<!\d)(?:1[0-9]|20)\d\d(?= ?年)")
+_MONTH_BEFORE_SIGN = re.compile(r"(?<!\d)(?:1[0-2]|[1-9])(?=月)")
+_OTHER_MONTHS = tuple(tuple(WORDS[language]["months"].split()) for language in ("de", "fr"))
 _FARTHEST = 12  # years between a year and the one that is put for it
 _VAGUE_KINDS = frozenset((PHRASE, "concept", "organisation", "product", ""))
 """Kinds whose names are too unlike for one to be put for another."""
@@ -79,14 +84,19 @@ class Changes:
         yield from self._figures_changed(source, text, chance)
         yield from self._phrases_changed(source, text, chance)
         yield from _numbers_changed(text, chance)
-        yield from self._names_changed(question, text, chance)
+        yield from self._names_changed(question, text, chance, is_english=language_of(source.text) == "en")
 
-    def _names_changed(self, question: AskedQuestion, text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
+    def _names_changed(
+        self, question: AskedQuestion, text: str, chance: random.Random, *, is_english: bool
+    ) -> Iterator[tuple[str, str]]:
+        """Names, each with another one of its kind; in other languages people's alone."""
         about = question.material.inputs["about"]
         names = [name for name in about if re.search(rf"(?<!\w)(?<!the ){re.escape(name)}(?!\w)", text)]
         for name in names:
             entity = self._entity_by_name.get(name)
             others = self._alike(entity, name) if entity is not None else []
+            if not is_english:
+                others = [other for other in others if is_person(name.split()) and is_person(other.split())]
             if others:
                 yield name, chance.choice(others)
 
@@ -179,16 +189,28 @@ def is_said(question: str, chunks: Sequence[Chunk]) -> bool:
 
 def _numbers_changed(text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
     """Years, months and numbers, each with another one."""
-    for year in _YEAR.findall(text):
+    for year in [*_YEAR.findall(text), *_YEAR_BEFORE_SIGN.findall(text)]:
         years = chance.randint(2, _FARTHEST)
         yield year, str(int(year) - years)
     for month in _MONTH.findall(text):
         yield month, chance.choice([other for other in _MONTHS if other != month])
+    yield from _months_changed(text, chance)
     for word in _NUMBER_WORD.findall(text):
         yield word, chance.choice([other for other in _NUMBER_WORDS if other != word])
     for number in _NUMBER.findall(text):
         if int(number.replace(",", "")) > 1:
             yield number, f"{int(number.replace(',', '')) + chance.randint(2, 9):,}"
+
+
+def _months_changed(text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
+    """Months of German and French by their names, those of Chinese and Japanese by their numbers."""
+    for months in _OTHER_MONTHS:
+        for month in months:
+            if re.search(rf"\b\d{{1,2}}\.? {month}\b|\b(?:im|en) {month}\b", text):
+                yield month, chance.choice([other for other in months if other != month])
+    for number in _MONTH_BEFORE_SIGN.findall(text):
+        other = chance.choice([month for month in range(1, 13) if month != int(number)])
+        yield f"{number}月", f"{other}月"
 
 
 def _says_of(other: str, rest: set[str], chunk: Chunk) -> bool:

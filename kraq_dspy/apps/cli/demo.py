@@ -46,6 +46,8 @@ class Demo(Models):
         from kraq_dspy.asset.corpus.load import bundled_example
         from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+        from kraq_dspy.reading.reader import reader
+        from kraq_dspy.reading.shipped import shipped_analyses
         from kraq_dspy.workspace import Workspace
         from kraq_dspy.workspace.choices import choose_program
 
@@ -57,6 +59,7 @@ class Demo(Models):
         settings = dataclasses.replace(settings, encoder=encoder)
         embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
         questions, corpus = self._questions_and_corpus(example)
+        reader().take_shipped(shipped_analyses(example))
         out = self.out or Path("demo-quick.kraq" if self.quick else "demo.kraq")
         if not self.json:
             say(

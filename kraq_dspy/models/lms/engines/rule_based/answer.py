@@ -21,11 +21,17 @@ from kraq_dspy.models.lms.engines.rule_based.reading.comparison import (
     wants_less,
 )
 from kraq_dspy.models.lms.engines.rule_based.reading.described import Telling, described_in
+from kraq_dspy.models.lms.engines.rule_based.reading.german import (
+    AskedInGerman,
+    is_told_in_german,
+    read_german,
+    short_in_german,
+)
 from kraq_dspy.models.lms.engines.rule_based.reading.meaning import is_in
 from kraq_dspy.models.lms.engines.rule_based.reading.question import CLOSED, Asked, read
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
 from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED, only_value, short_answer_in, sizes_in
-from kraq_dspy.models.lms.engines.rule_based.reading.table import with_rows_as_sentences
+from kraq_dspy.models.lms.engines.rule_based.reading.table import cell_in, with_rows_as_sentences
 from kraq_dspy.models.lms.engines.rule_based.reading.told import is_told
 from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
@@ -152,13 +158,20 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     if is_read and not is_told(asked, [(part.text, _above(part)) for part in evidence], passages):
         return None
 
+    language = _language(question, passages)
+    asked_in_german = read_german(question) if language == "de" else None
+    if asked_in_german is not None and not is_told_in_german(asked_in_german, passages):
+        return None
+
     reply = _verdict(question, passages, evidence) if is_read else None
     if reply is None and (names := two_named(question)):
         reply = _of_two(question, *names, evidence)
     if reply is None and is_read:
         reply = _short_of_one(asked, evidence) or _described(asked, evidence)
+    if reply is None and asked_in_german is not None:
+        reply = _short_in_german(asked_in_german, evidence)
     if reply is None:
-        reply = _of_chain(asked, _chain(question, evidence, _language(question, passages)), is_read=is_read)
+        reply = _of_chain(asked, _chain(question, evidence, language), is_read=is_read)
     return reply
 
 
@@ -186,7 +199,22 @@ def _verdict(question: str, passages: Sequence[str], evidence: list[Evidence]) -
 def _short_of_one(asked: Asked, evidence: Sequence[Evidence]) -> Reply | None:
     """The short answer of the nearest sentence that has one."""
     for part in evidence[:READ]:
-        if span := short_answer_in(asked, part.text, _above(part), part.title):
+        if span := short_answer_in(asked, part.text, _above(part), part.title) or _cell(asked, part):
+            return Reply(span, (_alone(part),))
+    return None
+
+
+def _cell(asked: Asked, part: Evidence) -> str:
+    """The cell of a table's row that a question for a value asks for by row and column."""
+    if not asked.kinds or asked.limits:
+        return ""
+    return cell_in(part.text, [word.lower() for word in re.findall(r"\w+", asked.question)])
+
+
+def _short_in_german(asked: AskedInGerman, evidence: Sequence[Evidence]) -> Reply | None:
+    """The short answer of the nearest German sentence that has one."""
+    for part in evidence[:READ]:
+        if span := short_in_german(asked, part.text, _above(part)):
             return Reply(span, (_alone(part),))
     return None
 

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, is_in, vocabulary_of
 from kraq_dspy.models.lms.engines.rule_based.reading.question import Asked
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
+from kraq_dspy.models.lms.engines.rule_based.reading.values import values_in
 
 NOWHERE, NOWHERE_AT_MOST = 0.25, 0.5
 """Share of a question's words that no passage has, from which on it is not answered. The larger one is that of
 questions of two steps, and of those that want a yes or a no: "closed" answers where "open" is asked."""
 TOGETHER = 3
 """A question of one step with as many words or fewer has all of them in one sentence."""
-_STANDS_FOR = re.compile(r"(?<=[a-z] )(?:it|them)\b")
+_STANDS_FOR = re.compile(r"(?<=[a-z] )(?:it|them)\b(?=[.,;]|$| (?:in|on|at|by|for|from|with|to|until|and|off|up)\b)")
 """What may stand for the word of a question that a sentence lacks: "He won it in 1932." """
 _HAS_AMOUNT = re.compile(
     r"\d|[½¼¾]|\b(?:no|none|nothing|nobody|free|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty"
@@ -25,6 +26,7 @@ _HAS_AMOUNT = re.compile(
     re.IGNORECASE,
 )
 """What a sentence has that tells how much or how many."""
+_IS_NONE = re.compile(r"\b(?:no|none|nothing|free|half)\b|[½¼¾]", re.IGNORECASE)
 _HAVE_NO_AMOUNT = frozenset(("person", "place", "date", "year", "clock"))
 
 
@@ -55,8 +57,16 @@ def _n_nowhere(needed: Sequence[Keys], sentences: Sequence[tuple[str, str]], pas
 def _tells(asked: Asked, texts: Sequence[str]) -> bool:
     """Whether there is a text, and an amount in one where the question asks for it."""
     if asked.kinds and _HAVE_NO_AMOUNT.isdisjoint(asked.kinds):
-        return any(map(_HAS_AMOUNT.search, texts))
+        return any(_tells_amount(asked, text) for text in texts)
     return bool(texts)
+
+
+def _tells_amount(asked: Asked, text: str) -> bool:
+    """Whether a text tells how many, or has a value of the asked kinds, a bare number, or says that there is none."""
+    if "number" in asked.kinds:
+        return _HAS_AMOUNT.search(text) is not None
+    kinds = {value.kind for value in values_in(f"{text[:1].lower()}{text[1:]}")}
+    return not kinds.isdisjoint((*asked.kinds, "number")) or _IS_NONE.search(text) is not None
 
 
 def _shared(needed: Sequence[Keys], text: str, above: str) -> int:

@@ -32,7 +32,7 @@ PASSAGES = {
 @pytest.mark.parametrize(
     ("text", "question", "begins"),
     [
-        ("bridge", "Wann wurde der Brückenbau beendet?", "Der Brückenbau wurde am 3. März 1907 beendet."),
+        ("bridge", "Wann wurde der Brückenbau beendet?", "3. März 1907. Der Brückenbau wurde am 3. März 1907 beendet."),
         ("firms", "What does Berg Bros. sell?", "Berg Bros. Inc. sells rope, nets, etc."),
         ("firms", "When did Holm & Co. Ltd. move to Varna?", "Nov. 1911. Holm & Co. Ltd. moved to Varna in Nov. 1911."),
         ("fares", "How much is a return ticket of an adult?", "20 crowns."),
