@@ -29,6 +29,7 @@ from kraq_dspy.apps.serve.asking import AnswerSlots
 from kraq_dspy.apps.serve.callers import Caller
 from kraq_dspy.apps.serve.chat_completions import ChatCompletions, ChatRequest, NoParameters
 from kraq_dspy.apps.serve.guard import Guard
+from kraq_dspy.apps.serve.labels import LabelApi
 from kraq_dspy.apps.serve.metrics import Metrics
 from kraq_dspy.apps.serve.openapi import described
 from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
@@ -141,18 +142,20 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/search", api.search, requests.SearchQuery),
         ("/api/ask", api.ask, requests.AskRequest),
     ]
-    chat, testsets = ChatCompletions(api), TestsetApi(api)
+    chat, testsets, labels = ChatCompletions(api), TestsetApi(api), LabelApi(api)
     reading += [
         ("/api/desk", testsets.desk, requests.Query),
         ("/api/coverage", testsets.coverage, requests.CoverageQuery),
         ("/api/testset", testsets.rows, requests.TestsetQuery),
         ("/api/testset/{id}", testsets.row, requests.Query),
+        ("/api/label", labels.state, requests.Query),
         ("/v1/models", chat.models, NoParameters),
         ("/v1/models/{id:path}", chat.model, NoParameters),
     ]
     posting += [
         ("/api/coverage/rows", testsets.offer, requests.OfferRequest),
         ("/api/testset/{id}", testsets.decide, requests.RowRequest),
+        ("/api/label", labels.decide, requests.LabelRequest),
         ("/v1/chat/completions", chat.complete, ChatRequest),
     ]
 
