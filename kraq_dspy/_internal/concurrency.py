@@ -41,7 +41,7 @@ def run_all(work: Callable[[Item], Result], items: Sequence[Item], *, limit: int
     After an exception nothing new begins; it is raised when what is under way has ended.
     """
     if len(items) < 2:
-        return [work(item) for item in items]
+        return list(map(work, items))
     numbered = as_done(lambda pair: (pair[0], work(pair[1])), enumerate(items), limit=limit or len(items))
     results = dict(numbered)
     return [results[number] for number in range(len(items))]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, paired_difference
 
@@ -117,7 +117,7 @@ class Calibrated:
         people = f"{self.n_people} of people's questions"
         if len(self.systems) < LEAST_SYSTEMS:
             return f"Fewer than {LEAST_SYSTEMS} systems show no bias of an exam, so {people} decide alone."
-        others = f"The exam ({self.n_exam} rows)"
+        others = f"The exam ({counted(self.n_exam, 'row')})"
         if not self.n_own:
             verbs = ("does", "agrees", "its", "it has")
         else:
@@ -138,10 +138,11 @@ class Calibrated:
     def outlook(self) -> str:
         """How many pairs are decided, and how many more of people's questions would decide those that are open."""
         n_open = len(self.undecided)
+        pairs, are = counted(len(self.pairs), "pair"), "is" if len(self.pairs) == 1 else "are"
         if not n_open:
-            return f"All {len(self.pairs)} pairs of systems are decided."
+            return f"All {pairs} of systems are decided." if len(self.pairs) > 1 else "The pair of systems is decided."
         needed = sorted(pair.more_questions for pair in self.undecided if pair.more_questions is not None)
-        said = f"{len(self.pairs) - n_open} of {len(self.pairs)} pairs of systems are decided."
+        said = f"{len(self.pairs) - n_open} of {pairs} of systems {are} decided."
         if not needed:
             return f"{said} The others differ too little for questions to decide."
         half = needed[(len(needed) - 1) // 2]

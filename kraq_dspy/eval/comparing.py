@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.rows import ResultRow, RunHeader, read_run
 from kraq_dspy.eval.summary import RunSummary, find_runs, summarise_run
 
@@ -177,7 +177,7 @@ def _held(runs: Mapping[str, Rows]) -> str:
         "metrics": _unique(_metrics_of(rows)),
     }
     words = [f"{name} {_listed(names)}" for name, names in parts.items()]
-    return f"{'; '.join(words)}; {questions} questions"
+    return f"{'; '.join(words)}; {counted(questions, 'question')}"
 
 
 def _listed(names: Sequence[str]) -> str:

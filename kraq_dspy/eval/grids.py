@@ -113,7 +113,8 @@ def unpaired_questions(run: RunSummary) -> Grid | None:
     lacking = [(question, side) for side, questions in only_in.items() for question in questions]
     if not lacking:
         return None
-    note = f"{len(lacking)} questions are compared with none; shown are at most {UNPAIRED}."
+    verb = "is" if len(lacking) == 1 else "are"
+    note = f"{counted(len(lacking), 'question')} {verb} compared with none; shown are at most {UNPAIRED}."
     return Grid("Questions of one run alone", ("question", "run"), tuple(lacking[:UNPAIRED]), note=note)
 
 
@@ -256,7 +257,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
             if cell.is_decided:
                 strong.add((len(rows), column))
             star = "*" if cell.is_decided else ""
-            paired = "" if cell.n_paired == system.n else f", {cell.n_paired} pairs"
+            paired = "" if cell.n_paired == system.n else f", {counted(cell.n_paired, 'pair')}"
             cells.append(f"{_interval(cell.difference, signed=True)} p{_p(cell.p_value)}{star}{_by_holm(cell)}{paired}")
         rows.append((system.name, *cells))
 

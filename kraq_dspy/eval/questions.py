@@ -172,39 +172,39 @@ def _listed_mapping(source: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _example(row: Any, number: int, columns: QuestionColumns, where: str, *, in_table: bool) -> Example:
-    if isinstance(row, dspy.Example):
-        row = row.toDict()
     place = f"{where}, row {number}"
-    kind = type(row).__name__
-    row = _as_mapping(row)
-    if row is None:
-        raise EvaluationError(f"{place} is a {kind}; expected a row of named values.")
+    named = _as_mapping(row.toDict() if isinstance(row, dspy.Example) else row)
+    if named is None:
+        raise EvaluationError(f"{place} is a {type(row).__name__}; expected a row of named values.")
 
-    if row.keys() >= OF_KRAQ:
+    if named.keys() >= OF_KRAQ:
         columns = FOUND
-    question = _question_in(row, columns, place)
-    right_answers = [name for name in ANSWERS if name != "answer"] if names_answer_given(row) else ANSWERS
-    answers = _column(row, columns.answers, right_answers, place)
-    documents = _column(row, columns.documents, DOCUMENTS, place)
-    try:
-        gold = gold_answers(row.get(answers), in_table=in_table) if answers else Gold()
-    except EvaluationError as error:
-        raise EvaluationError(f"{place}, column {answers!r}: {error}.") from error
+    question = _question_in(named, columns, place)
+    gold = _gold_in(named, columns, place, in_table=in_table)
+    documents = _column(named, columns.documents, DOCUMENTS, place)
+    document_ids = document_names(named.get(documents), in_table=in_table) if documents else ()
 
-    own_id = next((str(row[name]) for name in IDS if not is_missing(row.get(name))), f"q{number}")
-    document_ids = document_names(row.get(documents), in_table=in_table) if documents else ()
-    items = row.get("answer_items") or ()
-    has_items = items and not isinstance(items, str)
+    own_id = next((str(named[name]) for name in IDS if not is_missing(named.get(name))), f"q{number}")
     taken = {*IDS, "question", "answers", "supporting_ids", "type", "answer_items"}
-    return Example(
-        own_id,
-        question,
-        gold.answers,
-        document_ids,
-        str(row.get("type") or ""),
-        tuple(tuple(synonyms) for synonyms in items) if has_items else gold.items,
-        metadata={str(name): value for name, value in row.items() if name not in taken},
-    )
+    metadata = {str(name): value for name, value in named.items() if name not in taken}
+    kind = str(named.get("type") or "")
+    return Example(own_id, question, gold.answers, document_ids, kind, gold.items, metadata=metadata)
+
+
+def _gold_in(row: Mapping[Any, Any], columns: QuestionColumns, place: str, *, in_table: bool) -> Gold:
+    """The right answers of a row, and the items of a list that kraq itself wrote. Raises EvaluationError, with the
+    place, for answers that cannot be read."""
+    right_answers = [name for name in ANSWERS if name != "answer"] if names_answer_given(row) else ANSWERS
+    column = _column(row, columns.answers, right_answers, place)
+    try:
+        gold = gold_answers(row.get(column), in_table=in_table) if column else Gold()
+    except EvaluationError as error:
+        raise EvaluationError(f"{place}, column {column!r}: {error}.") from error
+
+    items = row.get("answer_items") or ()
+    if not items or isinstance(items, str):
+        return gold
+    return dataclasses.replace(gold, items=tuple(tuple(synonyms) for synonyms in items))
 
 
 def _question_in(row: Mapping[Any, Any], columns: QuestionColumns, place: str) -> str:

@@ -231,29 +231,35 @@ def kind_of(name: str, context: str = "") -> str:
     """
     if not name:
         return "concept"
-    about = context[context.find(name) + len(name) :] if name in context else ""
-    stated = DEFINITION.search(about[:220])
-    if stated and stated.start() < 120:
-        for word in reversed(
-            re.split(r"\b(?:of|in|for|by|from|who|that|which|directed|written|based)\b", stated[1])[0].split()
-        ):
-            kind = KIND_OF_NOUN.get(word.lower().rstrip("s")) or KIND_OF_NOUN.get(word.lower())
-            if kind:
-                return kind
+    before, is_there, about = context.partition(name)
+    stated = _defined_kind(about) or _kind_by_form(name) or _kind_by_place(before if is_there else "")
+    return stated or ("person" if PERSON.fullmatch(name) else "concept")
 
-    for part in (name.rsplit(" ", 1)[-1], name):  # what a name ends in says most
+
+def _defined_kind(about: str) -> str:
+    """What the words behind a name say that it is ("is a small town in"); "" if they do not."""
+    stated = DEFINITION.search(about[:220])
+    if stated is None or stated.start() >= 120:
+        return ""
+    nouns = re.split(r"\b(?:of|in|for|by|from|who|that|which|directed|written|based)\b", stated[1])[0].split()
+    kinds = (KIND_OF_NOUN.get(word.lower().rstrip("s")) or KIND_OF_NOUN.get(word.lower()) for word in reversed(nouns))
+    return next(filter(None, kinds), "")
+
+
+def _kind_by_form(name: str) -> str:
+    """What the words of a name say, most of all what it ends in; "" if they say nothing."""
+    for part in (name.rsplit(" ", 1)[-1], name):
         for pattern, kind in ((EVENT, "event"), (PLACE, "place"), (ORGANISATION, "organisation")):
             if pattern.search(part):
                 return kind
+    return ""
 
-    before = context.partition(name)[0] if name and name in context else ""
+
+def _kind_by_place(before: str) -> str:
+    """What the words before a name say; "" if they say nothing."""
     if before.endswith(('"', "“", "«", "《", "「")):
         return "work"
-    if WHERE.search(before[-80:]):
-        return "place"
-    if PERSON.fullmatch(name):
-        return "person"
-    return "concept"
+    return "place" if WHERE.search(before[-80:]) else ""
 
 
 def _is_title(quoted: str) -> bool:

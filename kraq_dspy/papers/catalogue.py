@@ -16,7 +16,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.dspy_internals import thawed
-from kraq_dspy.errors import ConfigError, did_you_mean
+from kraq_dspy.errors import ConfigError, counted, did_you_mean
 from kraq_dspy.state import base_signature
 
 FOLDER = Path(__file__).with_name("printed")
@@ -201,7 +201,8 @@ def _table(
     )  # fmt: skip
     if theirs and [len(row) for row in theirs] != [len(columns)] * len(rows):
         raise ConfigError(
-            f"{table.id}: the printed figures are no grid of {len(rows)} rows and {len(columns)} columns."
+            f"{table.id}: the printed figures are no grid of {counted(len(rows), 'row')} and "
+            f"{counted(len(columns), 'column')}."
         )
     return table
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kraq_dspy.reading.analysis import Asked
-from kraq_dspy.reading.clause import READER, Clause, clause_of, is_name, kept, points_back
+from kraq_dspy.reading.clause import READER, Clause, clauses_of, is_name, kept, points_back
 from kraq_dspy.reading.phrasing import (
     OF_READER,
     OF_SUBJECT,
@@ -52,10 +52,8 @@ def asked_of(sentence: "Span", speaker: str = "", tale: str = "", title: str = "
     "she" or "it" where the sentences before speak of what the title names. `tale` is a title that tells which "king" or
     "old woman" is meant.
     """
-    clause = clause_of(sentence, speaker, is_tale=bool(tale), title=title, turn=turn)
-    if clause is None:
-        return []
-    proposed = [asked for asked in _proposals(clause) if asked is not None]
+    clauses = clauses_of(sentence, speaker, is_tale=bool(tale), title=title, turn=turn)
+    proposed = [asked for clause in clauses for asked in _proposals(clause) if asked is not None]
     if tale:
         proposed = [_placed(asked, tale) for asked in proposed]
     best = {asked.question: asked for asked in sorted(proposed, key=lambda asked: asked.weight)}

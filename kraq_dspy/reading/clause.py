@@ -1,7 +1,8 @@
-"""Takes a plain sentence apart: its verb, its subject, and what a question keeps of the rest.
+"""Takes a plain sentence apart into its clauses: the verb of each, its subject, and what a question keeps of the rest.
 
-A sentence is plain where one finite verb is its root, with one subject, and it ends in a full stop; no speech, no
-negation, nothing that points to another sentence. Others have no clause, and nothing is asked of them.
+A clause is plain where its finite verb has one subject, or shares that of the verb before it, in a sentence that ends
+in a full stop; no speech, no negation, nothing that points to another sentence. Others are none, and nothing is asked
+of them.
 """
 
 import re
@@ -10,7 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kraq_dspy.language.vocabulary import KIND_OF_NOUN, STOP
-from kraq_dspy.reading.vocabulary import AT_HAND, DETERMINERS, INTRANSITIVE, KNOWN, PHRASES, POINTING, STUDIED, VAGUE
+from kraq_dspy.reading.vocabulary import (
+    AT_HAND,
+    DETERMINERS,
+    INTRANSITIVE,
+    KNOWN,
+    PHRASES,
+    POINTING,
+    SHOWING,
+    STUDIED,
+    VAGUE,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -71,34 +82,90 @@ class Clause:
         return self.auxiliaries[0] if self.auxiliaries else self.root
 
 
-def clause_of(sentence: "Span", speaker: str, *, is_tale: bool, title: str = "", turn: str = "") -> Clause | None:
-    """The parts of a plain sentence; None for one that is not asked about.
+def clauses_of(sentence: "Span", speaker: str, *, is_tale: bool, title: str = "", turn: str = "") -> list[Clause]:
+    """The plain clauses of a sentence, the main one first; none of one that is not asked about.
 
     `title` is what "he", "she" or "it" is, and `turn` who "I" am.
     """
-    root = sentence.root
-    if not _is_plain(sentence, is_tale=is_tale) or not _is_plain_verb(root):
-        return None
-    auxiliaries = sorted((child for child in root.children if child.dep_ in ("aux", "auxpass")), key=lambda t: t.i)
-    subject = _subject_of(root)
-    if subject is None or not _is_finite(root, auxiliaries):
+    if not _is_plain(sentence, is_tale=is_tale):
+        return []
+    clauses = (
+        _clause_at(verb, sentence.root, speaker, is_tale=is_tale, title=title, turn=turn)
+        for verb in _verbs_of(sentence.root)
+    )
+    return [clause for clause in clauses if clause is not None]
+
+
+def _verbs_of(root: "Token") -> list["Token"]:
+    """The root, what it is told to have shown, and the verbs that are joined to these by "and" or "but"."""
+    verbs = [root]
+    for verb in verbs:
+        joined = [child for child in verb.children if child.dep_ == "conj" and child.pos_ in ("VERB", "AUX")]
+        shown = [child for child in verb.children if child.dep_ == "ccomp" and _is_shown(child)]
+        verbs += [*joined, *shown]
+    return verbs
+
+
+def _is_shown(verb: "Token") -> bool:
+    """Whether a clause behind "that" tells what is so: "The study showed that sleep restores memory"."""
+    is_denied = any(child.dep_ == "neg" or child.tag_ == "MD" for child in verb.head.children)
+    return verb.head.lemma_ in SHOWING and not is_denied and verb.i > verb.head.i
+
+
+def _clause_at(verb: "Token", root: "Token", speaker: str, *, is_tale: bool, title: str, turn: str) -> Clause | None:
+    subject, auxiliaries = _subject_of(verb), _auxiliaries_of(verb)
+    is_first = subject is not None
+    if subject is None and verb.dep_ == "conj":
+        subject, auxiliaries = _subject_before(verb), auxiliaries or _shared_auxiliaries(verb)
+    if subject is None or not _is_plain_verb(verb) or not _is_finite(verb, auxiliaries):
         return None
 
-    finite = auxiliaries[0] if auxiliaries else root
-    if subject.lower_ == "you" and auxiliaries and finite.lower_ in ("can", "may", "could"):
-        speaker = READER
-    elif subject.lower_ in OF_TITLE:
-        speaker = title
-    elif subject.lower_ == "i":
-        speaker = turn
-    elif subject.lower_ != "we":
-        speaker = ""
+    finite = auxiliaries[0] if auxiliaries else verb
+    meant = _speaker_of(subject, auxiliaries, speaker, title=title, turn=turn)
     subject_words = kept(subject)
-    if not speaker and not _may_be_subject(subject, subject_words, is_tale=is_tale):
+    if not meant and not _may_be_subject(subject, subject_words, is_tale=is_tale):
         return None
-    if not _agrees(finite, subject, is_speaker=bool(speaker)) or _is_misread(root, subject, auxiliaries):
+    if not _agrees(finite, subject, is_speaker=bool(meant)) or _is_misread(verb, subject, auxiliaries):
         return None
-    return Clause(root, subject, subject_words, auxiliaries, _rest(root), _before(root, subject), speaker, is_tale)
+
+    before = _before(verb, subject) if is_first else []
+    clause = Clause(verb, subject, subject_words, auxiliaries, _rest(verb), before, meant, is_tale)
+    return None if _is_restricted(clause) else clause
+
+
+def _subject_before(verb: "Token") -> "Token | None":
+    """The subject of the verb that this one is joined to, or of the one that that is joined to."""
+    while verb.dep_ == "conj":
+        verb = verb.head
+        if subject := _subject_of(verb):
+            return subject
+    return None
+
+
+def _speaker_of(subject: "Token", auxiliaries: Sequence["Token"], speaker: str, *, title: str, turn: str) -> str:
+    """Who a pronoun is that is the subject; "" where the subject says it."""
+    if subject.lower_ == "you":
+        return READER if auxiliaries and auxiliaries[0].lower_ in ("can", "may", "could") else ""
+    if subject.lower_ in OF_TITLE:
+        return title if subject.i == subject.sent.start else ""
+    if subject.lower_ == "i":
+        return turn
+    return speaker if subject.lower_ == "we" else ""
+
+
+def _auxiliaries_of(verb: "Token") -> list["Token"]:
+    return sorted((child for child in verb.children if child.dep_ in ("aux", "auxpass")), key=lambda token: token.i)
+
+
+def _shared_auxiliaries(verb: "Token") -> list["Token"]:
+    """Those of the verb before, where this one has its form: "may use and share", "was built and sold"."""
+    is_alike = verb.tag_ == verb.head.tag_ and verb.tag_ in ("VB", "VBN", "VBG")
+    return _auxiliaries_of(verb.head) if is_alike else []
+
+
+def _is_restricted(clause: Clause) -> bool:
+    words = (*clause.subject_words, *clause.root.children, *clause.rest)
+    return any(token.lower_ in _RESTRICTED for token in words)
 
 
 def kept(token: "Token") -> list["Token"]:
@@ -142,13 +209,11 @@ def _is_plain(sentence: "Span", *, is_tale: bool) -> bool:
     text = sentence.text.strip()
     if len(words) not in LENGTH or not text.endswith((".", "!")) or not (is_tale or _BEGINS.match(text)):
         return False
-    if _SPEECH.search(text) or _BROKEN.search(text):
-        return False
-    return not any(token.lower_ in _RESTRICTED for token in words)
+    return not _SPEECH.search(text) and not _BROKEN.search(text)
 
 
 def _is_plain_verb(root: "Token") -> bool:
-    """Whether the root is a verb within a statement; one with a capital is a heading's."""
+    """Whether it is a verb within a statement; one with a capital is a heading's."""
     if root.pos_ not in ("VERB", "AUX") or not root.text.islower():
         return False
     return not any(child.dep_ in _NOT_PLAIN or (child.dep_ == "nsubj" and child.i > root.i) for child in root.children)
@@ -204,10 +269,13 @@ def _agrees(finite: "Token", subject: "Token", *, is_speaker: bool) -> bool:
 
 
 def _rest(root: "Token") -> list["Token"]:
+    """What stands behind the verb and before the next one that is joined to it."""
     rest: list[Token] = []
+    joined = [child.i for child in root.children if child.dep_ == "conj" and child.pos_ in ("VERB", "AUX")]
+    end = min(joined, default=len(root.doc))
     for child in root.children:
         is_measure = child.dep_ == "npadvmod" and child.ent_type_ in ("DATE", "TIME")
-        if child.i <= root.i or (child.dep_ in _LEFT_OUT and not is_measure):
+        if not root.i < child.i < end or (child.dep_ in _LEFT_OUT and not is_measure):
             continue
         if child.dep_ == "advmod" and child.lower_ in _CONNECTING:
             continue

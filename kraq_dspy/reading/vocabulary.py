@@ -30,6 +30,7 @@ SHARING = _WORDS["sharing"]
 KEEPING = _WORDS["keeping"]
 UNASKED = _WORDS["unasked"]
 TELLING = _WORDS["telling"]
+SHOWING = _WORDS["showing"]
 GENERAL = _WORDS["general"]
 
 SECTIONS = _WORDS["sections"] | GENERIC_HEADINGS

@@ -1,8 +1,7 @@
 """Asks programs about an index: at once or in an event loop, whole or as the answer comes."""
 
 import logging
-from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -104,7 +103,8 @@ class Answering(ProgramMaker):
         sees these too.
         """
         turn = _Turn(history, next_questions, refuse, anyway, inputs)
-        prediction: dspy.Prediction = _last(each(self._answered(question, program, turn)))
+        prediction: dspy.Prediction
+        *_, prediction = each(self._answered(question, program, turn))
         return prediction
 
     async def aask(
@@ -121,8 +121,9 @@ class Answering(ProgramMaker):
         """Do the same as `ask` in an event loop. If you cancel it, it cancels the model's calls
         in flight."""
         turn = _Turn(history, next_questions, refuse, anyway, inputs)
+        prediction: dspy.Prediction
         async with aclosing(self._answered(question, program, turn)) as values:
-            prediction: dspy.Prediction = _last([value async for value in values])
+            *_, prediction = [value async for value in values]
         return prediction
 
     def stream(
@@ -183,13 +184,21 @@ class Answering(ProgramMaker):
                 yield await call(self._refused, complete, judged)
                 return
 
-            async with aclosing(_run(program, {"question": complete.question, **turn.inputs}, turn)) as values:
-                async for value in values:
-                    if isinstance(value, dspy.Prediction):
-                        prediction = with_flaws(value, flaws)
-                        yield await call(self._followed, prediction, complete, judged, turn.next_questions)
-                    else:
-                        yield value
+            inputs = {"question": complete.question, **turn.inputs}
+            prediction: Any = None
+            if turn.is_streamed:
+                async with aclosing(_streamed(program, inputs)) as values:
+                    async for value in values:
+                        if isinstance(value, PARTS):
+                            yield value
+                        else:
+                            prediction = value
+            else:
+                prediction = await call(program, **inputs)
+
+            if not isinstance(prediction, dspy.Prediction):
+                raise _no_prediction(program, prediction)
+            yield await call(self._followed, with_flaws(prediction, flaws), complete, judged, turn.next_questions)
 
     def prepared(self, question: str) -> dspy.Prediction | None:
         """The catalogue's approved answer to a question that is there word for word, with its passages; None without.
@@ -361,12 +370,8 @@ class _Turn:
     is_streamed: bool = False
 
 
-async def _run(program: dspy.Module, inputs: Mapping[str, Any], turn: _Turn) -> AsyncGenerator[Any, None]:
-    """Yield the program's prediction, and if it is streamed what comes before it."""
-    if not turn.is_streamed:
-        yield await call(program, **inputs)
-        return
-
+async def _streamed(program: dspy.Module, inputs: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
+    """Yield the program's prediction, and what comes before it."""
     blocks = await is_blocking()
     streamed = dspy.streamify(
         program,
@@ -380,6 +385,8 @@ async def _run(program: dspy.Module, inputs: Mapping[str, Any], turn: _Turn) -> 
                 yield value
 
 
-def _last(values: Iterable[Any]) -> Any:
-    """The last of some values: after all that may come before it, a prediction."""
-    return deque(values, maxlen=1)[0]
+def _no_prediction(program: dspy.Module, returned: Any) -> ConfigError:
+    return ConfigError(
+        f"The program {type(program).__name__} returned {returned!r:.80}; expected a dspy.Prediction. End its forward "
+        "with: return dspy.Prediction(answer=...)."
+    )

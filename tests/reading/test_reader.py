@@ -50,6 +50,32 @@ def test_a_statement_is_asked_about_by_its_subject_its_object_its_time_and_its_n
     assert asked["How many workers did the harbor commission of Harrow pay for a new tower?"] == "forty"
 
 
+def test_each_verb_that_is_joined_by_and_is_asked_about_and_so_is_what_a_study_showed() -> None:
+    joined = questions("Mira Tolan repaired the old lamp in 1902 and sold the iron bell to the harbor commission.")
+    assert joined["What did Mira Tolan sell to the harbor commission?"] == "the iron bell"
+    assert joined["What did Mira Tolan repair in 1902?"] == "the old lamp"
+
+    shared = questions("The old lighthouse of Harrow was built by Mira Tolan and was destroyed by a winter storm.")
+    assert shared["What destroyed the old lighthouse of Harrow?"] == "a winter storm"
+
+    shown = questions("The harbor commission discovered that Mira Tolan repaired the iron lamps of Harrow.")
+    assert shown["Who repaired the iron lamps of Harrow?"] == "Mira Tolan"
+    denied = questions("The harbor commission did not discover that Mira Tolan repaired the iron lamps of Harrow.")
+    assert "Who repaired the iron lamps of Harrow?" not in denied
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question"),
+    [
+        ("The mill at Harrow burned down in 1871.", "When did the mill at Harrow burn down?"),
+        ("The school of Harrow opened in 1871.", "When did the school of Harrow open?"),
+        ("The north wall of Harrow Castle collapsed in 1871.", "When did the north wall of Harrow Castle collapse?"),
+    ],
+)
+def test_what_happens_without_an_object_is_asked_for_its_time(sentence: str, question: str) -> None:
+    assert questions(sentence)[question] == "1871"
+
+
 @pytest.mark.parametrize(
     "sentence",
     [

@@ -216,6 +216,19 @@ def test_a_word_alone_is_a_question_even_where_a_program_is_called_so(built: Pat
         space.ask("traditional", "Who lived in London?")
 
 
+class SaysText(dspy.Module):
+    """Returns what no program may: a text in place of a prediction."""
+
+    def forward(self, question: str) -> str:
+        return "In Oslo."
+
+
+def test_a_program_that_returns_no_prediction_is_named(built: Path) -> None:
+    says = r"SaysText returned 'In Oslo\.'; expected a dspy\.Prediction"
+    with Workspace.open(built) as space, pytest.raises(ConfigError, match=says):
+        space.ask(QUESTION, SaysText())
+
+
 def test_options_of_a_retriever_reach_it(built: Path) -> None:
     with Workspace.open(built) as space:
         assert vars(space.retriever("adaptive", walk=0.5))["most"] == 0.5

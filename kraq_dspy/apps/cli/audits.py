@@ -72,7 +72,8 @@ class Diversity(Reads, QuestionFile):
         headings = [measure.replace("_", " ") for measure in measures]
         rows = [_diversity_row(each, measures) for each in report.retrievers]
         title = (
-            f"{counted(report.n_questions, 'question')}, {report.k} passages each, communities of level {report.level}"
+            f"{counted(report.n_questions, 'question')}, {counted(report.k, 'passage')} each, "
+            f"communities of level {report.level}"
         )
         output.print(grid(title, ["retriever", *headings], rows, right=headings))
         say("In brackets 95 % intervals; below each the paired difference to the first. Less cosine is more diverse.")
@@ -241,4 +242,5 @@ class RatersSheet(Reads):
         if report.is_stand_in:
             note("a model rated in people's place: this stands in for their judgement, and is not it.")
         if report.left_out:
-            note(f"{report.left_out} passages are not judged far enough, and are left out.")
+            verb = "is" if report.left_out == 1 else "are"
+            note(f"{counted(report.left_out, 'passage')} {verb} not judged far enough, and {verb} left out.")

@@ -126,10 +126,11 @@ def price_in_words(price: "Price") -> str:
     needs."""
     if not price.readings:
         return f"Nothing is left to read: all passages of {counted(price.questions, 'question')} are stored."
-    minutes = f"{price.seconds / 60:.0f} minutes" if price.seconds > 100 else f"{max(1, round(price.seconds))} seconds"
+    minutes, seconds = round(price.seconds / 60), max(1, round(price.seconds))
+    while_reading = counted(minutes, "minute") if price.seconds > 100 else counted(seconds, "second")
     return (
         f"{counted(price.readings, 'reading')} of a question with a passage, for "
-        f"{counted(price.questions, 'question')}: about {minutes} "
+        f"{counted(price.questions, 'question')}: about {while_reading} "
         f"here, and {filesize.decimal(price.n_bytes)}. --top-n changes it; what is stored is kept if you stop."
     )
 

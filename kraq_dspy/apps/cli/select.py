@@ -143,8 +143,9 @@ def show_selection(selection: "Selection") -> None:
 
     rows = [_cells(each, selection) for each in shown]
     n_asked, n_questions = selection.chosen.score.n, selection.n_questions
-    of_all = "" if n_asked == n_questions else f" of {n_questions:,}"
-    title = f"{counted(len(selection.tried), 'candidate')}, each asked {n_asked:,}{of_all} questions"
+    all_of_them = counted(n_questions, "question")
+    asked = all_of_them if n_asked == n_questions else f"{n_asked:,} of {all_of_them}"
+    title = f"{counted(len(selection.tried), 'candidate')}, each asked {asked}"
 
     output.print(grid(title, headings, rows, right=headings[1:-1], box=None, padding=(0, 1, 0, 0)))
     say(("Chosen: ", "bold green"), selection.verdict)

@@ -18,6 +18,7 @@ from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.serve.refusals import RequestError, as_request_error, body_of
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.watch import RequestRecord
+from kraq_dspy.errors import counted
 from kraq_dspy.models.lms.meter import FREE, Answer, Price, TappedJournal, working_on
 from kraq_dspy.records import Hit, Turn, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
@@ -44,7 +45,9 @@ class AnswerSlots:
     def require_free(self) -> None:
         """Raises RequestError if too many wait already."""
         if self.free.locked() and self.waiting >= self.most_waiting:
-            message = f"{self.in_use} questions are being answered and {self.waiting} wait. Try again in 5 s."
+            answering = "is being answered" if self.in_use == 1 else "are being answered"
+            wait = "waits" if self.waiting == 1 else "wait"
+            message = f"{counted(self.in_use, 'question')} {answering} and {self.waiting} {wait}. Try again in 5 s."
             raise RequestError(503, "busy", message, {"Retry-After": "5"})
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from kraq_dspy._internal.one_blas_thread import ONE_BLAS_THREAD
 from kraq_dspy._internal.turns import IN_TURN
 from kraq_dspy.asset.arrays import map_arrays, write_arrays
 from kraq_dspy.asset.graph.numbered_graph import distinct
-from kraq_dspy.errors import IndexStateError
+from kraq_dspy.errors import IndexStateError, counted
 
 _PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins with
 _LARGE = 100_000  # entries of `neighbours` from which on a walk stays in the neighbourhood of its start
@@ -204,7 +204,7 @@ def passage_graph(
     for chunk_id, entity_id in mentions:
         if chunk_id not in place:
             raise ValueError(
-                f"A mention names the chunk {chunk_id!r}, which is not among the {len(passages)} passages."
+                f"A mention names the chunk {chunk_id!r}, which is not among the {counted(len(passages), 'passage')}."
             )
         sources.append(place[chunk_id])
         targets.append(len(passages) + entity.setdefault(entity_id, len(entity)))

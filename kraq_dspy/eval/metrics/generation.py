@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy.errors import EvaluationError, ModelError, needs
+from kraq_dspy.errors import EvaluationError, ModelError, counted, needs
 from kraq_dspy.eval.metrics.answers import check_prediction, check_references, has_unspaced_script, split_words
 from kraq_dspy.models.embedders.model_folder import clean_text, quiet_transformers
 from kraq_dspy.models.embedders.packaged_embedder import MINILM, PACKAGED_MODELS, POSITIONS, LoadedModel
@@ -169,7 +169,8 @@ class BertScorer(SharedByCopies):
         had.
         """
         if len(references) != len(candidates):
-            raise EvaluationError(f"There are {len(references)} references and {len(candidates)} candidates.")
+            given = f"{counted(len(references), 'reference')} and {counted(len(candidates), 'candidate')}"
+            raise EvaluationError(f"There are {given}; expected as many of both.")
 
         for row, reference in enumerate(references):
             if not reference.strip():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.errors import counted
 from kraq_dspy.eval.calibration import Calibrated
 from kraq_dspy.eval.joint import joint_grid
 from kraq_dspy.eval.questions import FOUND, QuestionColumns
@@ -89,11 +90,12 @@ class Selection:
     def verdict(self) -> str:
         """The decision, in a sentence or two."""
         chosen, best = self.chosen, self.best
-        what = f"{chosen.candidate.name}: {self.metric} {_interval(chosen.score)} on {chosen.score.n} questions."
+        asked = counted(chosen.score.n, "question")
+        what = f"{chosen.candidate.name}: {self.metric} {_interval(chosen.score)} on {asked}."
         if self.joint is not None:
             what = (
                 f"{chosen.candidate.name}: {self.metric} {chosen.mean:.3f} by {self.joint.n_people} of people's "
-                f"questions and the exam together ({_interval(chosen.score)} on its {chosen.score.n} questions)."
+                f"questions and the exam together ({_interval(chosen.score)} on its {asked})."
             )
         if not self.undecided:
             return f"{what} It is the best, by more than chance explains."

@@ -95,7 +95,7 @@ class Deadline:
     def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         self._progress.advance(stage, done, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
         if self.left < 0:
-            raise BudgetExceededError(f"The {self._seconds / 60:g} minutes of this run are over.")
+            raise BudgetExceededError(f"The time of this run, {self._seconds / 60:g} min, is over.")
 
     def finish(self, stage: str) -> None:
         self._progress.finish(stage)

@@ -122,18 +122,15 @@ def select(
     deadline = Deadline(progress or SilentProgress(), plan.minutes)
     with ExitStack() as stack:
         folder = Path(out if out is not None else stack.enter_context(tempfile.TemporaryDirectory()))
+        asked_about = {"asked": len(examples), "in_flight": 1, "data": checksum_of(examples, documents)}
+        table = {"title": f"Selection for {title}", "kind": "retrievers", "metrics": [chosen_metric]}
         header = RunHeader(
             name="selection",
             dataset=title,
             settings={},
             seeds={"seed": plan.seed},
             models={"encoder": encoder.name},
-            extra={
-                "table": {"title": f"Selection for {title}", "kind": "retrievers", "metrics": [chosen_metric]},
-                "asked": len(examples),
-                "in_flight": 1,
-                "data": checksum_of(examples, documents),
-            },
+            extra={"table": table, **asked_about},
         )
         writer = RowWriter(folder, header)
         indexes = Indexes(
@@ -148,22 +145,17 @@ def select(
         finalists = race.run(plan.candidates(needs_graph=False))
         finalists += _with_graph(race, finalists, settings, limits)
         complete = _complete(race, finalists)
-        joint = None
-        if peoples and len(complete) > 1:
-            joint = joint_of_finalists(race, complete, peoples, documents, header)
-            notes += [_NO_JOINT] if joint is None else []
+        joint = _joint_decision(race, complete, peoples, documents, header, notes)
         tried = _tried(race, complete, plan, joint)
         if not tried:
-            reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
-            raise EvaluationError(
-                f"kraq could not ask any candidate: {reasons}. It keeps what is done; the same command resumes."
-            )
+            raise _nothing_asked(race)
         summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
 
-    tried_names = {each.candidate.name for each in tried}
+    for each in tried:
+        race.dropped.pop(each.candidate.name, None)
     return Selection(
         tried=tried,
-        dropped={name: why for name, why in race.dropped.items() if name not in tried_names},
+        dropped=race.dropped,
         metric=chosen_metric,
         settings=settings,
         n_questions=len(examples),
@@ -172,11 +164,21 @@ def select(
         questions=_shown(questions, "test.jsonl"),
         folder=None if out is None else Path(out),
         summary=summary,
-        are_made=all(
-            example.metadata.keys() >= MADE and example.metadata.get("model") != PERSON for example in examples
-        ),
+        are_made=all(map(_is_made, examples)),
         joint=joint,
         columns=columns,
+    )
+
+
+def _is_made(example: Example) -> bool:
+    """Whether kraq made the question, and no person wrote it."""
+    return example.metadata.keys() >= MADE and example.metadata.get("model") != PERSON
+
+
+def _nothing_asked(race: Race) -> EvaluationError:
+    reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
+    return EvaluationError(
+        f"kraq could not ask any candidate: {reasons}. It keeps what is done; the same command resumes."
     )
 
 
@@ -240,6 +242,24 @@ def _peoples(
     notes += [f"Of people's: {each}" for each in of_people]
     require_enough(peoples)
     return peoples
+
+
+def _joint_decision(
+    race: Race,
+    complete: Sequence[Candidate],
+    peoples: Sequence[Example],
+    documents: Sequence[Document],
+    header: RunHeader,
+    notes: list[str],
+) -> Calibrated | None:
+    """What people's questions and the exam say together of the candidates that were asked all of the exam; None
+    without people's questions, without two such candidates, and, which is noted, if two could not be asked."""
+    if not peoples or len(complete) < 2:
+        return None
+    joint = joint_of_finalists(race, complete, peoples, documents, header)
+    if joint is None:
+        notes.append(_NO_JOINT)
+    return joint
 
 
 def _fair_plan(

@@ -189,8 +189,8 @@ class EndpointEmbedder(TextEncoder):
             raise _RefusedError(problem)
 
         raise ModelError(
-            f"{self._url} did not embed with {self._model!r} in {attempt + 1} attempts; {problem}. Check that the "
-            "server runs at that address ([encoder] api_base), and go on: what was made before is kept."
+            f"{self._url} did not embed with {self._model!r} in {counted(attempt + 1, 'attempt')}; {problem}. Check "
+            "that the server runs at that address ([encoder] api_base), and go on: what was made before is kept."
         )
 
     def _read(self, content: bytes, n_texts: int) -> list[Vectors | str]:
@@ -203,7 +203,8 @@ class EndpointEmbedder(TextEncoder):
             raise ModelError(f"{self._url} answered with what are no embeddings: {shown!r}") from error
 
         if rows.keys() != set(range(n_texts)):
-            raise ModelError(f"{self._url} answered {n_texts} texts with {len(data)} embeddings of {self._model!r}.")
+            embeddings = counted(len(data), "embedding")
+            raise ModelError(f"{self._url} answered {counted(n_texts, 'text')} with {embeddings} of {self._model!r}.")
 
         widths = {len(row) for row in rows.values() if not isinstance(row, str)}
         with self._learning:

@@ -10,7 +10,7 @@ import numpy as np
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.recent import Recent
-from kraq_dspy.errors import ModelError
+from kraq_dspy.errors import ModelError, counted
 from kraq_dspy.ports import Embedder, Vectors
 
 REMEMBERED = 256
@@ -121,8 +121,8 @@ class AdaptedEmbedder(TextEncoder):
         expected = "two axes" if self._dimension is None else f"rows of {self._dimension} numbers"
         if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] != (self._dimension or vectors.shape[1]):
             raise ModelError(
-                f"{self.name} made an array of shape {vectors.shape} of {len(texts)} texts; expected {expected}, one "
-                "row for each text."
+                f"{self.name} made an array of shape {vectors.shape} of {counted(len(texts), 'text')}; "
+                f"expected {expected}, one row for each text."
             )
         self._dimension = vectors.shape[1]
         return unit_rows(vectors, f"{self.name} made an embedding")

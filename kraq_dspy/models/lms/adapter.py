@@ -118,7 +118,10 @@ class KraqAdapter(dspy.ChatAdapter):
         question = signature, demos, inputs
         with adapter_fallback_scope() as progress:
             first, options = self._first_call(lm, lm_kwargs, signature)
-            reply = await first._ask_held(lm, options, lm_kwargs, question)
+            if options is lm_kwargs:
+                reply = await first._ask(lm, options, question)
+            else:
+                reply = await first._ask_held(lm, options, lm_kwargs, question)
 
             if progress.emitted and reply.error is not None:
                 tell(reply.flaw)
@@ -144,9 +147,6 @@ class KraqAdapter(dspy.ChatAdapter):
     async def _ask_held(self, lm: Any, options: dict[str, Any], free: dict[str, Any], question: Question) -> "_Reply":
         """Ask under the schema; where the server refuses it, or breaks over it, ask the same
         without one."""
-        if "response_format" not in options or options is free:
-            return await self._ask(lm, options, question)
-
         try:
             reply = await self._ask(lm, options, question)
         except ContextWindowExceededError:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy.errors import BudgetExceededError, ConfigError
+from kraq_dspy.errors import BudgetExceededError, ConfigError, counted
 from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import Settings
@@ -164,12 +164,12 @@ class Meter(SharedByCopies):
             after = usage + self._in_flight + expected
             if limits.max_calls is not None and after.calls > limits.max_calls:
                 raise BudgetExceededError(
-                    _stopped(f"{usage.calls} calls", f"{limits.calls_option} = {limits.max_calls}")
+                    _stopped(counted(usage.calls, "call"), f"{limits.calls_option} = {limits.max_calls}")
                 )
 
             tokens = after.prompt_tokens + after.completion_tokens
             if limits.max_tokens is not None and tokens > limits.max_tokens:
-                used = f"{usage.prompt_tokens + usage.completion_tokens} tokens"
+                used = counted(usage.prompt_tokens + usage.completion_tokens, "token")
                 raise BudgetExceededError(_stopped(used, f"max_tokens = {limits.max_tokens}"))
 
             cost = self._price(model).of(expected)

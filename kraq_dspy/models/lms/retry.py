@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dspy import lm15
 
-from kraq_dspy.errors import KraqError, ModelError, ServerDownError
+from kraq_dspy.errors import KraqError, ModelError, ServerDownError, counted
 from kraq_dspy.settings import RoleSettings
 
 
@@ -94,7 +94,7 @@ class ServerHealth:
 
     def _down(self) -> ServerDownError:
         return ServerDownError(
-            f"No answer from {self.where}: {self._failures} attempts in a row failed ({self._reason}). "
+            f"No answer from {self.where}: {counted(self._failures, 'attempt')} in a row failed ({self._reason}). "
             "Check that the server runs, that api_base is right, and that timeout_s is long enough; then start again: "
             "what was answered is kept."
         )

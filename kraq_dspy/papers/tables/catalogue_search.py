@@ -58,8 +58,7 @@ def measure(run: Run, folder: Path) -> None:
         _check(system, [other.name for other, _ in chosen])
 
     is_synthetic = run.table.catalogue == "synthetic"
-    needs_index = is_synthetic or any(system.use == "program" for system, _ in chosen)
-    index = run.index(run.settings) if needs_index else None
+    index = run.index(run.settings) if is_synthetic or _has_program(chosen) else None
     models = run.models(run.settings)
     if is_synthetic and critics_of(_plan(run), models.name("judge")) == "roundtrip":
         notes.append(ROUNDTRIP)
@@ -70,11 +69,9 @@ def measure(run: Run, folder: Path) -> None:
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
 
-    worded = _worded_for(phrasings, pairs, [system for system, _ in chosen if system.use != "first of two"])
-    for system, settings in chosen:
-        if system.use == "first of two":
-            continue
-
+    asked = [(system, settings) for system, settings in chosen if system.use != "first of two"]
+    worded = _worded_for(phrasings, pairs, [system for system, _ in asked])
+    for system, settings in asked:
         phrased = worded[system.name]
         if system.use == "program":
             _ask_program(run, system, settings, writer, phrased)
@@ -87,6 +84,10 @@ def measure(run: Run, folder: Path) -> None:
 
     _write_joined([system for system, _ in chosen], writer)
     models.close()
+
+
+def _has_program(chosen: Sequence[tuple[System, Settings]]) -> bool:
+    return any(system.use == "program" for system, _ in chosen)
 
 
 def _worded_for(

@@ -51,4 +51,5 @@ def _cost_of_indexes(run: Run, chosen: list[tuple[System, Settings]]) -> str:
         return "Its indexes are there."
     calls = sum(estimate_corpus(dataset.documents, settings).expected.calls for settings in lacking)
     made = "index is" if len(lacking) == 1 else "indexes are"
-    return f"{len(lacking)} {made} to be made of {counted(len(dataset.documents), 'document')}: about {calls:,} calls."
+    documents = counted(len(dataset.documents), "document")
+    return f"{len(lacking)} {made} to be made of {documents}: about {counted(calls, 'call')}."

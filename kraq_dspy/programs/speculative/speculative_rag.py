@@ -60,7 +60,9 @@ class SpeculativeOptions:
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k > self.sizes.n:
-            raise ConfigError(f"{self.sizes.n} passages cannot be put into {self.k} clusters: lower the clusters.")
+            raise ConfigError(
+                f"{counted(self.sizes.n, 'passage')} cannot be put into {self.k} clusters: lower the clusters."
+            )
 
     def settings(self, space: Space) -> dict[str, Any]:
         """Return what the programs take by these names."""

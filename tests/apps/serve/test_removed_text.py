@@ -1,5 +1,6 @@
 """Removed text leaves the disk while servers run, and when they end: real processes, and their signals."""
 
+import json
 import os
 import signal
 import subprocess
@@ -87,7 +88,7 @@ def test_a_server_that_ends_leaves_nothing_that_was_removed(end: signal.Signals,
     assert not traces(path)
 
 
-def test_a_server_of_agents_leaves_the_former_state_while_it_runs_and_when_it_ends(tmp_path: Path) -> None:
+def test_a_server_of_agents_leaves_the_former_state_while_it_runs(tmp_path: Path) -> None:
     pytest.importorskip("mcp", reason="needs the extra mcp")
     path = made(tmp_path / "a.kraq")
     process = subprocess.Popen(
@@ -99,14 +100,82 @@ def test_a_server_of_agents_leaves_the_former_state_while_it_runs_and_when_it_en
         assert any("MCP: " in line for line in process.stderr)
         remove_documents(path, ["safe"])
         wait_until(lambda: not traces(path))
+    finally:
+        process.kill()
+        process.communicate()
 
-        process.send_signal(signal.SIGSTOP)
-        add_documents(path, [Document("seals", "Seals", "Ida Holm feeds the seals.")])
-        assert former_states(path)
-        process.send_signal(signal.SIGTERM)
-        process.send_signal(signal.SIGCONT)
-        process.wait(PATIENCE_S)
-        assert not former_states(path)
+
+THAT_NEVER_MOVES_ON = """
+import sys
+from contextlib import nullcontext
+from kraq_dspy.workspace import newest_state
+
+newest_state.moving_on = lambda move_on: nullcontext()
+for name in [name for name in sys.modules if name.startswith("kraq_dspy.apps.serve")]:
+    del sys.modules[name]  # those that the shell imported have the former function
+
+from kraq_dspy.apps.cli import main
+sys.argv = ["kraq", *sys.argv[1:]]
+main()
+"""
+"""`kraq`, where nothing but its end gives a former state back."""
+
+
+def require_given_back_at_the_end(path: Path, end: Callable[[], object]) -> None:
+    """Look at what is on the disk as it is: whoever opens the index, or asks for its states, removes what nobody holds,
+    and would do the server's part."""
+    remove_documents(path, ["safe"])
+    assert traces(path)
+    end()
+    assert not traces(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "started"),
+    [(("serve",), "http"), (("mcp", "--http"), "MCP: ")],
+    ids=["serve", "agents"],
+)
+def test_the_end_of_a_server_gives_the_former_state_back(
+    words: tuple[str, ...], started: str, tmp_path: Path, kraq: WarmShell
+) -> None:
+    if words[0] == "mcp":
+        pytest.importorskip("mcp", reason="needs the extra mcp")
+    path = made(tmp_path / "a.kraq")
+    process = kraq.python(THAT_NEVER_MOVES_ON, words[0], path, *words[1:], "--port", "0")
+    try:
+        wait_until(lambda: process.poll() is not None or started in "".join(process.output()))
+
+        def end() -> None:
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE_S)
+
+        require_given_back_at_the_end(path, end)
+    finally:
+        process.kill()
+
+
+def test_the_end_of_a_server_over_standard_input_gives_the_former_state_back(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="needs the extra mcp")
+    path = made(tmp_path / "a.kraq")
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    process = subprocess.Popen(
+        [sys.executable, "-c", THAT_NEVER_MOVES_ON, "mcp", str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(hello) + "\n")
+        process.stdin.flush()
+        assert "serverInfo" in process.stdout.readline()
+
+        def end() -> None:
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE_S)
+
+        require_given_back_at_the_end(path, end)
     finally:
         process.kill()
         process.communicate()

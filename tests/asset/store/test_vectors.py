@@ -199,7 +199,7 @@ def test_text_and_payload_that_utf8_cannot_write_are_stored(store: VectorStore) 
     [
         (lambda store: store.search(unit([1, 0]), 5), EncoderMismatchError, "holds 3-dimensional.*2-dimensional"),
         (lambda store: store.upsert([CAT], unit([1, 0])), EncoderMismatchError, "holds 3-dimensional"),
-        (lambda store: store.upsert([CAT, DOG], unit([1, 0, 0])), ValueError, "2 ids but 1 vectors"),
+        (lambda store: store.upsert([CAT, DOG], unit([1, 0, 0])), ValueError, "2 ids but 1 vector"),
         (lambda store: store.search(np.array([1, 0, 0], np.float32), 5), ValueError, r"expected \[n, 3\]"),
         (lambda store: store.search(np.array([[1, np.nan, 0]], np.float32), 5), ValueError, "not finite"),
         (lambda store: store.search(unit([1, 0, 0]), 0), ValueError, "k is 0"),

@@ -67,7 +67,7 @@ def test_text_longer_than_the_model_reads_is_cut_not_refused(scorer: BertScorer)
 def test_a_blank_reference_or_unequal_lists_are_refused(scorer: BertScorer) -> None:
     with pytest.raises(EvaluationError, match="Row 1: the reference is blank"):
         scorer.score(["Who?", ""], ["Who?", "Who?"])
-    with pytest.raises(EvaluationError, match="1 references and 2 candidates"):
+    with pytest.raises(EvaluationError, match="1 reference and 2 candidates"):
         scorer.score(["Who?"], ["Who?", "Who?"])
 
 

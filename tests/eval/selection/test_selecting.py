@@ -149,7 +149,7 @@ def test_an_interrupted_selection_goes_on_and_comes_to_the_same(
 
 
 def test_time_that_is_over_keeps_what_was_done(choose: Callable[..., Selection], tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match=r"The 1e-09 minutes of this run are over\. It keeps what is done"):
+    with pytest.raises(EvaluationError, match=r"The time of this run, 1e-09 min, is over\. It keeps what is done"):
         choose(minutes=1e-9, out=tmp_path)
 
     assert choose(out=tmp_path).chosen.candidate.retriever == "bm25"

@@ -173,7 +173,7 @@ def test_retry_after_is_waited_for(server: Server) -> None:
 def test_a_retry_after_beyond_patience_is_an_error_at_once(server: Server) -> None:
     server.answer = lambda body: (429, {"error": "come back tomorrow"}, {"Retry-After": "86400"})
 
-    with pytest.raises(ModelError, match=r"in 1 attempts.*429.*come back tomorrow"):
+    with pytest.raises(ModelError, match=r"in 1 attempt.*429.*come back tomorrow"):
         embedder(server).encode_queries(["abc"])
 
 
@@ -202,7 +202,7 @@ def test_a_refusal_is_not_asked_again(server: Server, status: int, hint: str) ->
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (embeddings([[1.0, 2.0]]), "answered 2 texts with 1 embeddings"),
+        (embeddings([[1.0, 2.0]]), "answered 2 texts with 1 embedding "),
         (embeddings([[1.0, 2.0]] * 3), "answered 2 texts with 3 embeddings"),
         (embeddings([[1.0, 2.0], [1.0]]), r"embeddings of \[1, 2\] numbers"),
         ((200, b"<html>hello</html>", {}), "no embeddings: '<html>hello</html>'"),

@@ -191,23 +191,47 @@ def _margin_lines(part: ElementTree.Element) -> Iterator[str]:
 
 def _without_fields(paragraph: ElementTree.Element) -> tuple[str, bool]:
     """The text but for what fields of page numbers show, and whether there are any."""
+    in_simple_fields = _in_page_fields(paragraph)
+    open_fields = _OpenFields()
     pieces: list[str] = []
-    open_fields: list[bool] = []  # whether each is of a page number
-    dropped = {id(inside) for field in paragraph.iter(W + "fldSimple") if _PAGE_FIELDS.match(field.get(W + "instr", ""))
-               for inside in field.iter()}  # fmt: skip
-    has_page_number = bool(dropped)
     for each in paragraph.iter():
-        if each.tag == W + "fldChar" and each.get(W + "fldCharType") == "begin":
-            open_fields.append(False)
-        elif each.tag == W + "fldChar" and each.get(W + "fldCharType") == "end" and open_fields:
-            open_fields.pop()
-        elif each.tag == W + "instrText" and open_fields and _PAGE_FIELDS.match(each.text or ""):
-            open_fields[-1] = has_page_number = True
-        elif each.tag == W + "t" and id(each) not in dropped and not any(open_fields):
+        open_fields.take(each)
+        if each.tag == W + "t" and each not in in_simple_fields and not open_fields.show_page_number:
             pieces.append(each.text or "")
         elif each.tag in (W + "tab", W + "br"):
             pieces.append(" ")
-    return "".join(pieces), has_page_number
+    return "".join(pieces), bool(in_simple_fields) or open_fields.had_page_number
+
+
+def _in_page_fields(paragraph: ElementTree.Element) -> set[ElementTree.Element]:
+    """What stands in fields of page numbers that are one element."""
+    inside: set[ElementTree.Element] = set()
+    for field in paragraph.iter(W + "fldSimple"):
+        if _PAGE_FIELDS.match(field.get(W + "instr", "")):
+            inside.update(field.iter())
+    return inside
+
+
+class _OpenFields:
+    """The fields around a place that begin and end with an element each, the innermost last."""
+
+    def __init__(self) -> None:
+        self.had_page_number = False
+        self._are_page_numbers: list[bool] = []
+
+    @property
+    def show_page_number(self) -> bool:
+        return any(self._are_page_numbers)
+
+    def take(self, element: ElementTree.Element) -> None:
+        """Open or close a field, or learn what the innermost one shows."""
+        kind = element.get(W + "fldCharType") if element.tag == W + "fldChar" else None
+        if kind == "begin":
+            self._are_page_numbers.append(False)
+        elif kind == "end" and self._are_page_numbers:
+            self._are_page_numbers.pop()
+        elif element.tag == W + "instrText" and self._are_page_numbers and _PAGE_FIELDS.match(element.text or ""):
+            self._are_page_numbers[-1] = self.had_page_number = True
 
 
 def _replace(parent: ElementTree.Element, child: ElementTree.Element, other: ElementTree.Element) -> None:

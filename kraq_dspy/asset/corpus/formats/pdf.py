@@ -59,8 +59,8 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
             texts.append(text)
             if sum(map(len, texts)) > settings.max_bytes:
                 yield BadRow(
-                    f"The text of the first {number} pages is longer than {settings.max_bytes:,} letters, the "
-                    "limit. Split the PDF, or raise max_bytes in [corpus] of kraq.toml."
+                    f"The text of the first {counted(number, 'page')} is longer than {settings.max_bytes:,} letters, "
+                    "the limit. Split the PDF, or raise max_bytes in [corpus] of kraq.toml."
                 )
                 return
 

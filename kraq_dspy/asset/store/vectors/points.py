@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy._internal.folding import folded
-from kraq_dspy.errors import EncoderMismatchError
+from kraq_dspy.errors import EncoderMismatchError, counted
 from kraq_dspy.ports import Vectors
 
 WordWeights = dict[int, float]
@@ -97,7 +97,7 @@ def checked_vectors(vectors: Vectors, dimension: int, n_rows: int | None = None)
     if rows.shape[1] != dimension and len(rows):
         raise EncoderMismatchError(other_dimension("The store", dimension, rows.shape[1]))
     if n_rows is not None and len(rows) != n_rows:
-        raise ValueError(f"{n_rows} ids but {len(rows)} vectors.")
+        raise ValueError(f"{counted(n_rows, 'id')} but {counted(len(rows), 'vector')}.")
     if not np.isfinite(rows).all():
         raise ValueError("A vector holds a value that is not finite; the encoder that made it is at fault.")
     return rows

@@ -216,17 +216,15 @@ class _JournallingEngine(SharedByCopies):
             if streamed:
                 async for event in parts_of(self.inner.stream(request)):
                     yield event
+            elif self.ledger.pace is None or await is_blocking():
+                yield await result_of(self.inner.complete(request))
             else:
-                yield await self._answer(request)
+                yield await self._answer_in_time(request, self.ledger.pace)
 
-    async def _answer(self, request: Request) -> Response:
-        """The response. Of a task that asks a server, a call that takes far longer than nearly all others do is given
-        up for another one, twice at most."""
-        pace, calls = self.ledger.pace, 0
-        if pace is None or await is_blocking():
-            response: Response = await result_of(self.inner.complete(request))
-            return response
-
+    async def _answer_in_time(self, request: Request, pace: Pace) -> Response:
+        """The response of a server to a task. A call that takes far longer than nearly all others do is given up for
+        another one, twice at most."""
+        calls = 0
         while True:
             started, calls = time.monotonic(), calls + 1
             call = asyncio.ensure_future(self.inner.complete(request))
@@ -234,7 +232,7 @@ class _JournallingEngine(SharedByCopies):
                 while not call.done() and (calls == CALLS or not pace.is_late(time.monotonic() - started)):
                     await asyncio.wait([call], timeout=LOOK_S)
                 if call.done():
-                    response = call.result()
+                    response: Response = call.result()
                     pace.took(time.monotonic() - started)
                     return response
             finally:

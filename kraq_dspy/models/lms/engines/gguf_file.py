@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.errors import ModelError, import_extra
+from kraq_dspy.errors import ModelError, counted, import_extra
 from kraq_dspy.models.lms.local_models import WEIGHTS, models_folder, weights_hash
 
 _STRING, _ARRAY = 8, 9
@@ -98,7 +98,7 @@ def _skip_array(file: BinaryIO) -> None:
         file.seek(count * struct.calcsize(_scalar(kind)), os.SEEK_CUR)
         return
     if count > _MOST_ITEMS:
-        raise ValueError(f"an array of {count:,} items")
+        raise ValueError(f"an array of {counted(count, 'item')}")
     for _ in range(count):
         if kind == _ARRAY:
             _skip_array(file)

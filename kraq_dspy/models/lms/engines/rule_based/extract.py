@@ -1,7 +1,7 @@
 """Extracts entities, relationships and claims: of English by its parse, else by capitals or by frequency."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,6 +9,7 @@ from kraq_dspy.language.names import frequent_terms, has_capitals, is_name, kind
 from kraq_dspy.language.text import clipped, sentences, words
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.reading.analysis import Analysis
+from kraq_dspy.reading.analysis import Link as ParsedLink
 from kraq_dspy.reading.reader import reader, title_and_text
 from kraq_dspy.reading.vocabulary import names_a_part
 
@@ -92,80 +93,94 @@ def read(passage: str) -> Reading:
     if not has_capitals(text or passage):
         return _by_frequency(title, text or passage)
 
-    parts = sentences(text)
-    spans_by_sentence = _names_by_sentence(title, parts, text)
-    full_names = _full_names(title, parts, spans_by_sentence)
-    is_about_title = title in full_names.values()
+    texts = sentences(text)
+    spans_by_sentence = _names_by_sentence(title, texts, text)
+    parts = [_Part(part, spans) for part, spans in zip(texts, spans_by_sentence, strict=True)]
+    return _by_names(title, parts, [])
 
-    sentence_about: dict[str, str] = {}
-    if is_about_title or _names_something(title, spans_by_sentence):
-        sentence_about[title] = ""
 
-    links: list[Link] = []
-    claims: list[Claim] = []
-    focus = title if is_about_title else ""
-    for part, spans in zip(parts, spans_by_sentence, strict=True):
-        names = list(dict.fromkeys(full_names[span] for span in spans))
-        if is_about_title or PRONOUN.match(part):
-            names = _with_focus(names, focus)
-        if not names:
-            continue
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A sentence, the names that it has as they are written there, and what a parser finds beside them."""
 
-        for name in names:
-            sentence_about[name] = sentence_about.get(name) or part
-        first_span_of = {full_names[span]: span for span in reversed(spans)}
-        links += _links(part, names, first_span_of)
-        claims.append((names[0], _other(names), clipped(part)))
-        focus = title if is_about_title else names[0]
-
-    if sentence_about.get(title) == "":
-        sentence_about[title] = next(iter(parts), "")
-    return Reading(_described(sentence_about), _once(links), claims)
+    text: str
+    spans: Sequence[str]
+    phrases: Sequence[str] = ()
+    parsed: Sequence[ParsedLink] = ()
 
 
 def _by_parse(analysis: Analysis) -> Reading:
     """What the parser found: names in full, phrases, and who does what to whom. A title that the text names is what
     "he" and "it" stand for."""
-    title, parts = analysis.title, [sentence.text for sentence in analysis.sentences]
-    mentioned = [[each.text for each in sentence.named if not each.is_phrase] for sentence in analysis.sentences]
-    full_names = _full_names(title, parts, mentioned)
-    kinds = {full_names.get(each.text, each.text): each.kind for s in analysis.sentences for each in s.named}
-    is_about_title = title in full_names.values()
+    parts = []
+    for sentence in analysis.sentences:
+        spans = [each.text for each in sentence.named if not each.is_phrase]
+        phrases = [each.text for each in sentence.named if each.is_phrase]
+        parts.append(_Part(sentence.text, spans, phrases, sentence.links))
+
+    kinds = [(each.text, each.kind) for sentence in analysis.sentences for each in sentence.named]
+    return _by_names(analysis.title, parts, kinds)
+
+
+def _by_names(title: str, parts: Sequence[_Part], kinds: Sequence[tuple[str, str]]) -> Reading:
+    """What the names of a text's sentences, and what a parser finds beside them, come to. `kinds` are the parser's, of
+    names as they are written, in reading order: the last one of a name counts."""
+    spans_by_part = [part.spans for part in parts]
+    full_names = _full_names(title, [part.text for part in parts], spans_by_part)
 
     sentence_about: dict[str, str] = {}
-    if is_about_title or _names_something(title, mentioned):
+    if title in full_names.values() or _names_something(title, spans_by_part):
         sentence_about[title] = ""
 
     links: list[Link] = []
     claims: list[Claim] = []
-    focus = title if is_about_title else ""
-    for sentence, spans in zip(analysis.sentences, mentioned, strict=True):
-        names = list(dict.fromkeys(full_names[span] for span in spans))
-        if is_about_title or PRONOUN.match(sentence.text):
-            names = _with_focus(names, focus)
-        phrases = [each.text for each in sentence.named if each.is_phrase]
-        if not names and not phrases:
-            continue
+    for part, names in _with_names_meant(title, parts, full_names):
+        for name in (*names, *part.phrases):
+            sentence_about[name] = sentence_about.get(name) or part.text
 
-        for name in (*names, *phrases):
-            sentence_about[name] = sentence_about.get(name) or sentence.text
-        parsed = [(full_names.get(each.source, each.source), each) for each in sentence.links]
-        links += [
-            (source, full_names.get(link.target, link.target), link.predicate, clipped(sentence.text))
-            for source, link in parsed
-        ]
+        parsed = _parsed_links(part, full_names)
+        links += parsed
         if names:
-            first_span_of = {full_names[span]: span for span in reversed(spans)}
-            links += _links(sentence.text, names, first_span_of)
-        subjects = [*names, *(source for source, _ in parsed), *phrases]
-        claims.append((subjects[0], _other(names), clipped(sentence.text)))
-        if names:
-            focus = title if is_about_title else names[0]
+            first_span_of = {full_names[span]: span for span in reversed(part.spans)}
+            links += _links(part.text, names, first_span_of)
+
+        subjects = [*names, *(source for source, *_ in parsed), *part.phrases]
+        claims.append((subjects[0], _other(names), clipped(part.text)))
 
     if sentence_about.get(title) == "":
-        sentence_about[title] = next(iter(parts), "")
-    described = {name: (_kind(name, kinds.get(name, ""), part), clipped(part)) for name, part in sentence_about.items()}
-    return Reading(described, _once(links), claims)
+        sentence_about[title] = next((part.text for part in parts), "")
+    kind_of_full = {full_names.get(span, span): kind for span, kind in kinds}
+    return Reading(_described(sentence_about, kind_of_full), _once(links), claims)
+
+
+def _with_names_meant(
+    title: str, parts: Sequence[_Part], full_names: Mapping[str, str]
+) -> Iterator[tuple[_Part, list[str]]]:
+    """Each sentence that has a name or a phrase, with the full names that it means: also what "he" stands for, which
+    is the title if the text names it, and else what the sentence before begins with."""
+    is_about_title = title in full_names.values()
+    focus = title if is_about_title else ""
+    for part in parts:
+        names = list(dict.fromkeys(full_names[span] for span in part.spans))
+        if is_about_title or PRONOUN.match(part.text):
+            names = _with_focus(names, focus)
+        if names and not is_about_title:
+            focus = names[0]
+        if names or part.phrases:
+            yield part, names
+
+
+def _parsed_links(part: _Part, full_names: Mapping[str, str]) -> list[Link]:
+    """Who does what to whom in a sentence, each by the full name."""
+    return [
+        (
+            full_names.get(link.source, link.source),
+            full_names.get(link.target, link.target),
+            link.predicate,
+            clipped(part.text),
+        )
+        for link in part.parsed
+    ]
 
 
 def _kind(name: str, parsed: str, part: str) -> str:
@@ -199,9 +214,9 @@ def _names_by_sentence(title: str, parts: Sequence[str], text: str) -> list[list
     return [without_words(names_in(part, frozenset(known), bare), text) for part in parts]
 
 
-def _described(about: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The kind of each name, by the sentence about it, and that sentence cut short."""
-    return {name: (kind_of(_bare(name), part), clipped(part)) for name, part in about.items()}
+def _described(about: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """The kind of each name, by a parser's kinds and the sentence about it, and that sentence cut short."""
+    return {name: (_kind(name, kinds.get(name, ""), part), clipped(part)) for name, part in about.items()}
 
 
 def _other(names: list[str]) -> str:
@@ -215,7 +230,7 @@ def _bare(name: str) -> str:
     return re.sub(r"(?<!\s)\s*+\([^()]*\)$|, .*$", "", name)
 
 
-def _full_names(title: str, parts: list[str], mentioned: list[list[str]]) -> dict[str, str]:
+def _full_names(title: str, parts: Sequence[str], mentioned: Sequence[Sequence[str]]) -> dict[str, str]:
     """Every span by the name that it stands for: the title for its own words, the full name for a
     surname.
 

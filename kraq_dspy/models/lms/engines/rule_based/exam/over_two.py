@@ -54,17 +54,26 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
             return {"description": "", "question": fact.question.replace(own, named, 1), "answer": fact.answer}
 
     is_of_title = leading.subject == title
-    who_leads = is_who if is_of_title else is_somebody(leading.subject, " ".join(parts))
-    is_kind_said = bool(kind) and kind.split()[-1] in leading.phrase
-    leading_kind = kind if is_of_title and not is_kind_said else ""
-    tells_whom = leading_kind or who_leads or re.match(rf"{BE} ", leading.phrase)  # else "What signed the producer?"
-    for fact in facts:
-        if tells_whom and fact.said and TELLS_WHICH.search(fact.said):
-            named = _in_place_of_name(fact.said, described, is_who=link_is_who)
-            question = which_question(leading_kind, who_leads, f"{leading.phrase} {named}")
-            if question:
-                return {"description": "", "question": question, "answer": leading.subject}
-    return nothing
+    leading_is_who = is_who if is_of_title else is_somebody(leading.subject, " ".join(parts))
+    names_given = [_in_place_of_name(said, described, is_who=link_is_who) for said in _telling_which(facts)]
+    question = _which_is_led_to(leading, kind if is_of_title else "", leading_is_who, names_given)
+    return {"description": "", "question": question, "answer": leading.subject} if question else nothing
+
+
+def _telling_which(facts: Sequence[Fact]) -> list[str]:
+    """What the facts say of a name that tells which one it is."""
+    return [fact.said for fact in facts if fact.said and TELLS_WHICH.search(fact.said)]
+
+
+def _which_is_led_to(leading: Statement, kind: str, is_who: bool, names_given: Sequence[str]) -> str:
+    """Ask for the subject of the first passage by what leads from it to a name put in other words: "Which film was
+    directed by the American producer from Burbank?"; "" if nothing says whom the question asks for."""
+    if kind and kind.split()[-1] in leading.phrase:
+        kind = ""
+    if not (kind or is_who or re.match(rf"{BE} ", leading.phrase)):  # else "What signed the producer?"
+        return ""
+    questions = (which_question(kind, is_who, f"{leading.phrase} {named}") for named in names_given)
+    return next(filter(None, questions), "")
 
 
 def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
