@@ -52,6 +52,12 @@ class Serve(TakesStates, Reads, Limits, Refuses):
         str | None,
         typer.Option(metavar="FILE", help="Write a line of JSON for each request; - is standard output."),
     ] = None
+    log_questions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep what is asked, for kraq testset label, in a file that only you may read."
+        ),
+    ] = None
     edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed.")] = False
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = ServeSettings.at_once
     waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; further ones get 503.")] = (
@@ -75,7 +81,10 @@ class Serve(TakesStates, Reads, Limits, Refuses):
             self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers, self.answer_anyway
         )
         opened = self.opened if callers is None else partial(Models.opened, self)
-        run_server(self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log, opened=opened)
+        run_server(
+            self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log,
+            log_questions=self.log_questions, opened=opened,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +148,7 @@ def run_server(
     edit: bool = False,
     desk: "TestsetDesk | None" = None,
     access_log: str | None = None,
+    log_questions: Path | None = None,
     opened: "Callable[[Path], AbstractContextManager[Workspace]] | None" = None,
     or_any_port: bool = False,
     started: Callable[[str], None] = lambda address: None,
@@ -147,11 +157,13 @@ def run_server(
     """Serve until Ctrl-C, and say where on standard output, before the first request."""
     from kraq_dspy.apps.serve.access_log import AccessLog
     from kraq_dspy.apps.serve.app import make_app
+    from kraq_dspy.apps.serve.question_log import AskedLog
     from kraq_dspy.apps.serve.served import served
     from kraq_dspy.apps.serve.server import Server, address_of, bound
 
     tell_what_is_cut_off()
     log = AccessLog(access_log) if access_log else None
+    question_log = AskedLog(log_questions) if log_questions else None
     with (
         served(index_dirs, opened or command.opened, edit=edit, desk=desk) as indexes,
         bound(settings.host, settings.port, or_any=or_any_port) as listening,
@@ -166,7 +178,7 @@ def run_server(
             say_started(indexes, address_of(listening))
             started(address_of(listening))
 
-        server = Server(make_app(indexes, settings, access_log=log), tell)
+        server = Server(make_app(indexes, settings, access_log=log, question_log=question_log), tell)
 
         def serve() -> None:
             try:
