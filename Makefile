@@ -12,13 +12,14 @@ DEFAULT := $(DEFAULT_VENV)/.ready
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test test-default test-explore test-benchmarks scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
+.PHONY: help demo demo-lm test test-default test-long test-explore test-benchmarks scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
-	@echo "make test       run the tests"
+	@echo "make test       run the tests, but for those of tests/long.txt"
+	@echo "make test-long  the tests of tests/long.txt, which take some seconds each: minutes"
 	@echo "make test-default  every command of the pages without an extra, in .venv-default"
-	@echo "make check      format, lint, types, and tests with and without the extras: what continuous integration runs"
+	@echo "make check      format, lint, types, and tests with and without the extras"
 	@echo "make test-explore  properties with examples drawn anew: minutes"
 	@echo "make test-benchmarks  what the scripts of benchmarks/ compute: minutes"
 	@echo "make scope      who may read what, with ten thousand canaries: many minutes"
@@ -68,8 +69,14 @@ $(DEFAULT): pyproject.toml
 test-default: $(DEFAULT)
 	@$(DEFAULT_VENV)/bin/python -m pytest --confcutdir tests/default_install -p no:cacheprovider tests/default_install
 
+# What needs minutes or more than this machine has a command of its own; tests/long.txt lists what takes seconds.
+ELSEWHERE := not slow and not vllm and not lm and not browser
+
 test: $(DEV)
-	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm and not browser" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and not long" -n 2 --dist loadfile
+
+test-long: $(DEV)
+	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and long" -n 2 --dist loadfile
 
 # make test draws the same examples in each run; here they are drawn anew.
 test-explore: $(DEV)

@@ -30,7 +30,8 @@ from stand_in import machine
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
-from kraq_dspy.papers.tables.data import load, prepare_index, prepared
+from kraq_dspy.papers.tables.data import load
+from kraq_dspy.papers.tables.indexes import prepare_index, prepared
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.records import Chunk
 from kraq_dspy.settings import Settings

@@ -21,7 +21,7 @@ from kraq_dspy.eval.datasets import Dataset, Example, load_dataset
 from kraq_dspy.eval.metrics.answers import contains
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
-from kraq_dspy.papers.tables.data import prepare_index, prepared
+from kraq_dspy.papers.tables.indexes import prepare_index, prepared
 from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers import CombinedRetriever, RetrievalRequest, Retrieving

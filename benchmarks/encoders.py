@@ -24,7 +24,7 @@ from kraq_dspy.eval.datasets import load_dataset
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-from kraq_dspy.papers.tables.data import prepare_index
+from kraq_dspy.papers.tables.indexes import prepare_index
 from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EncoderSettings, Settings
 from kraq_dspy.workspace import Workspace

@@ -32,7 +32,7 @@ from default_program import sample
 from kraq_dspy.eval.datasets import Dataset, load_dataset, load_local
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.papers.audits.diversity import communities_of_chunks, diversity_of
-from kraq_dspy.papers.tables.data import prepare_index, prepared
+from kraq_dspy.papers.tables.indexes import prepare_index, prepared
 from kraq_dspy.papers.tables.systems import with_equal_questions
 from kraq_dspy.papers.tables.table import DEFINITIONS, read_table
 from kraq_dspy.ports import Embedder, Retriever, Vectors

@@ -24,7 +24,7 @@ from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.papers.tables.data import prepare_index, prepared
+from kraq_dspy.papers.tables.indexes import prepare_index, prepared
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.question_text import question_in

@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from kraq_dspy.eval.datasets import load_dataset
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
-from kraq_dspy.papers.tables.data import prepare_index, prepared
+from kraq_dspy.papers.tables.indexes import prepare_index, prepared
 from kraq_dspy.programs.speculative.subsets import cluster
 from kraq_dspy.records import Question
 from kraq_dspy.settings import InstructedSettings, Settings

@@ -37,7 +37,8 @@ from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter
-from kraq_dspy.papers.tables.data import load, prepare_index, prepared
+from kraq_dspy.papers.tables.data import load
+from kraq_dspy.papers.tables.indexes import prepare_index, prepared
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever, Vectors
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeOptions, SpeculativeRAG

@@ -520,10 +520,11 @@ class TestsetRow:
     """A question to measure a retrieval system with, and the evidence that answers it.
 
     `type` is the kind of question ("fact", "bridge", "unanswerable", ...). Any of `answers` is
-    right; `answer_items` are the items of a list. A row without answers has none in the corpus
+    right; `answer_items` are the items of a list. A row without `answers` has none in the corpus
     while the `hidden_documents` are hidden. `nuggets` are statements that a good answer to a broad
     question makes. `overlap` is the share of the question's words that its passages contain.
     `solved_by` names the retrievers that found all of its documents when kraq made the row.
+    `model` names the model that asked, or the one that worded what the parse had asked.
     `checks` names the checks that it passed. `status` is "new", "approved", "rejected" or "stale"
     (its passages have changed); `kraq eval` skips rejected and stale rows.
 

@@ -37,7 +37,8 @@ __all__ = [
 ]  # fmt: skip
 
 ROLES = (
-    "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
+    "default", "extractor", "summarizer", "generator", "asker", "rewriter", "answerer", "drafter", "verifier", "judge",
+    "teacher",
 )  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("auto", "fp32", "bf16")

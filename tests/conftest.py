@@ -32,6 +32,19 @@ settings.register_profile("exploring", deadline=None, max_examples=500, print_bl
 settings.load_profile("untimed")
 
 
+LONG = frozenset(
+    line for line in (ROOT / "tests" / "long.txt").read_text("utf-8").splitlines() if not line.startswith("#")
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What `tests/long.txt` lists has the marker `long`; asked for by its name alone, it runs all the same."""
+    for item in items:
+        if item.nodeid.partition("[")[0] in LONG:
+            item.add_marker(pytest.mark.long)
+
+
 def pytest_collection_finish() -> None:
     """The collector of garbage need not look through what was imported again and again."""
     gc.collect()

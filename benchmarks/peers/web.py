@@ -40,7 +40,8 @@ from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.indexing.index.opening import documents_of
-from kraq_dspy.papers.tables.data import load, prepare_index, prepared
+from kraq_dspy.papers.tables.data import load
+from kraq_dspy.papers.tables.indexes import prepare_index, prepared
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.settings import CorpusSettings, Settings

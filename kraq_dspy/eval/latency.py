@@ -20,8 +20,11 @@ PAPER_STAGES = {
     "draft and verify": ("draft", "draft_max", "verify", "verify_max"),
     "select": ("select",),
 }
-"""The papers' four stages of Speculative RAG, and what our programs time of each. Others are stages of their own."""
-_PAPER_STAGE = {part: stage for stage, parts in PAPER_STAGES.items() for part in parts}
+"""The papers' four stages of Speculative RAG, and what our programs time of each. Others are stages of their own.
+
+A row has the seconds of every draft ("draft"), or those of the slowest alone ("draft_max"); the same of verifications.
+"""
+_STAGE_OF_PART = {part: stage for stage, parts in PAPER_STAGES.items() for part in parts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,14 @@ def stage_times(timings: Sequence[Timings]) -> dict[str, Percentiles]:
     >>> stage_times([{"lookup": 0.5, "embed": 2.0}, {"lookup": 0.5, "embed": 2.0}])["embed and cluster"].p50
     2.5
     """
-    parts: dict[str, list[str]] = {}
+    parts_of_stage: dict[str, list[str]] = {}
     for part in dict.fromkeys(part for row in timings for part in row):
-        parts.setdefault(_PAPER_STAGE.get(part, part), []).append(part)
-    times = {}
-    for stage, of_stage in parts.items():
-        seconds = [sum(_seconds(row, number, part) for part in of_stage) for number, row in enumerate(timings)]
-        p50, p90, p99 = (float(value) for value in np.percentile(seconds, [50, 90, 99]))
-        times[stage] = Percentiles(len(seconds), p50, p90, p99, math.fsum(seconds) / len(seconds))
-    return times
+        parts_of_stage.setdefault(_STAGE_OF_PART.get(part, part), []).append(part)
+
+    return {
+        stage: _percentiles([sum(_seconds(row, number, part) for part in parts) for number, row in enumerate(timings)])
+        for stage, parts in parts_of_stage.items()
+    }
 
 
 def parallel_seconds(stages: Mapping[str, Percentiles]) -> float:
@@ -64,9 +66,16 @@ def parallel_seconds(stages: Mapping[str, Percentiles]) -> float:
     return math.fsum(times.p50 for stage, times in stages.items() if stage != TOTAL)
 
 
+def _percentiles(seconds: Sequence[float]) -> Percentiles:
+    p50, p90, p99 = (float(value) for value in np.percentile(seconds, [50, 90, 99]))
+    return Percentiles(len(seconds), p50, p90, p99, math.fsum(seconds) / len(seconds))
+
+
 def _seconds(row: Timings, number: int, stage: str) -> float:
+    """What a row says of a stage or a part of one; of several branches the slowest."""
     if stage not in row:
         raise EvaluationError(f"Row {number} has no time for {stage!r}; a stage that was skipped takes 0.0.")
+
     value = row[stage]
     branches = [value] if isinstance(value, int | float) else value
     if not branches or not all(math.isfinite(seconds) and seconds >= 0 for seconds in branches):

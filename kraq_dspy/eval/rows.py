@@ -25,10 +25,11 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import Timings
 from kraq_dspy.ports import Progress
 from kraq_dspy.steps.failures import StageFailures
-from kraq_dspy.steps.journal import JournalFile
+from kraq_dspy.steps.journal import JournalFile, own_file
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
+ROWS = "the rows of a run"
 _MAY_DIFFER = {"about", "created_at", "made_with", "asked", "not_asked", "passages"}
 _SHORT = 160  # characters: two titles
 
@@ -85,16 +86,18 @@ class RowWriter:
 
     It continues a folder with rows if that run has the same header except for time and place, and
     no more questions than this one. Otherwise it raises EvaluationError, which names the
-    difference.
+    difference. Raises IndexLockedError while another process writes rows there.
     """
 
     def __init__(self, folder: Path | None, header: RunHeader) -> None:
-        path = None if folder is None else folder / ROWS_FILE
-        self._journal = JournalFile(path, _keyed_row, "the rows of a run", EvaluationError, allow_nan=False)
-        if folder is not None and path is not None:
+        path = None
+        if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            _write_header(folder / HEADER_FILE, header, anew=not self._journal)
+            path = folder / ROWS_FILE
             path.touch()
+        self._journal = JournalFile(path, _keyed_row, ROWS, EvaluationError, allow_nan=False)
+        if folder is not None:
+            _write_header(folder / HEADER_FILE, header, anew=not self._journal)
 
     @property
     def done(self) -> Collection[tuple[str, str]]:
@@ -173,10 +176,13 @@ def read_run(folder: Path) -> tuple[RunHeader, list[ResultRow]]:
 
 
 def forget_failed(folder: Path) -> int:
-    """Drops the rows that failed, so that they are tried again; says how many."""
+    """Drops the rows that failed, so that they are tried again; says how many. Raises IndexLockedError while another
+    process writes rows there."""
     path = folder / ROWS_FILE
     if not path.exists():
         return 0
+
+    own_file(path, ROWS)  # raises while a run is under way
     failed = {number for number, row in enumerate(read_rows(path)) if row.failure is not None or row.failed_metrics}
     if failed:
         lines = path.read_bytes().splitlines(keepends=True)

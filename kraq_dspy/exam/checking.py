@@ -18,7 +18,8 @@ class CheckRow(SavableModule):
     """Which checks a question passes, in `passed`, and the one that it failed, in `rejected` ("" for none).
 
     A reader that has never seen the answer answers from the passages, and the two answers are compared. Nobody reads a
-    broad question again, since no two accounts of much are alike.
+    broad question again, since no two accounts of much are alike, nor one `by_parse` of a sentence, whose answer is the
+    part of the sentence that was asked for.
 
     >>> from dspy.utils import DummyLM
     >>> replies = [{"stands_alone": "True"}, {"answer": "In London"}, {"same": "True"}]
@@ -36,11 +37,11 @@ class CheckRow(SavableModule):
         self.compare = Step(signatures.CheckSameAnswer)
 
     async def aforward(
-        self, kind: str, question: str, answers: Sequence[str], passages: Sequence[str]
+        self, kind: str, question: str, answers: Sequence[str], passages: Sequence[str], *, by_parse: bool = False
     ) -> dspy.Prediction:
         if not (await call(self.alone, question=question)).stands_alone:
             return dspy.Prediction(passed=[], rejected=STANDS_ALONE)
-        if not KINDS[kind].is_read_again:
+        if by_parse or not KINDS[kind].is_read_again:
             return dspy.Prediction(passed=[STANDS_ALONE], rejected="")
 
         read = (await call(self.read, question=question, passages=list(passages))).answer or ""

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.exam.material import Material
 from kraq_dspy.reading.analysis import Analysis
@@ -14,6 +14,9 @@ from kraq_dspy.reading.kept import analyses_of
 from kraq_dspy.reading.reader import reader
 from kraq_dspy.records import Chunk, Community, Entity
 from kraq_dspy.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kraq_dspy.asset.store.index import Index
 
 MOST_NAMES = 8
 """Names that a step is shown of a passage."""
@@ -102,7 +105,7 @@ class Corpus:
         return titled
 
 
-def _remembered_analyses(index: Index, chunks: Sequence[Chunk]) -> Mapping[str, Analysis]:
+def _remembered_analyses(index: "Index", chunks: Sequence[Chunk]) -> Mapping[str, Analysis]:
     """The parser's analyses that the index keeps; the reader of this process has them too, and parses none again."""
     analyses = analyses_of(index, [chunk.id for chunk in chunks])
     reader().remember({chunk.passage: analyses[chunk.id] for chunk in chunks if chunk.id in analyses})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kraq_dspy.exam.gold_finder import says_answer
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.programs.kraq.question_text import MARKS
 
@@ -36,7 +37,7 @@ def fault_in_answers(question: str, answers: Sequence[str], texts: Sequence[str]
     >>> fault_in_answers("Who was Ada?", ["a poet"], ["Ada was a mathematician."])
     'the answer is not in the passages'
     """
-    text, plain_question = plain_words("\n".join(texts)), plain_words(question)
+    text = "\n".join(texts)
     for answer in answers:
         words = answer.split()
         if len(words) > LONGEST_ANSWER:
@@ -44,8 +45,8 @@ def fault_in_answers(question: str, answers: Sequence[str], texts: Sequence[str]
         if ARTICLES.intersection(words[-1:]):  # something stood behind it
             return "the answer is cut off"
     for answer in answers:
-        if plain_words(answer) not in text and answer.lower() not in CLOSED:
+        if not says_answer(answer, text) and answer.lower() not in CLOSED:
             return "the answer is not in the passages"
-    if not may_be_named and any(plain_words(answer) in plain_question for answer in answers):
+    if not may_be_named and any(says_answer(answer, question) for answer in answers):
         return "gives its answer away"
     return ""

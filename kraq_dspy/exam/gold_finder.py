@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kraq_dspy.asset.corpus.sentences import sentence_spans
-from kraq_dspy.language.text import content_words
+from kraq_dspy.language.text import UNSPACED, content_words
 from kraq_dspy.ports import ChunkSource, Retriever, VectorSearch
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.records import Chunk
@@ -101,8 +101,15 @@ def are_twins(first: str, second: str) -> bool:
 
 
 def says_answer(answer: str, passage: str) -> bool:
-    """Whether the passage has the answer, word for word."""
-    return bool(answer.strip()) and _plain(answer) in _plain(passage)
+    """Whether the passage has the answer, word for word; in scripts that part no words, letter for letter.
+
+    >>> says_answer("2004年", "他于2004年加入。"), says_answer("Ada", "Adam lived in London.")
+    (True, False)
+    """
+    words = _plain(answer)
+    if UNSPACED.search(words):
+        return bool(words.strip()) and words.strip() in _plain(passage)
+    return bool(answer.strip()) and words in _plain(passage)
 
 
 _plain = lru_cache(maxsize=4096)(plain_words)

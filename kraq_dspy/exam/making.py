@@ -52,6 +52,8 @@ SMALLEST_BATCH = 8
 OVERSAMPLED, OVERSAMPLED_BY_RULES = 2.0, 3.0
 """Questions that are made for each that is kept, so that there is something to draw from: by a model, and by rules,
 which cost nothing."""
+WITHOUT_ANSWER_BY_RULES = 2.0
+"""The same of the kinds without an answer: some ask what a fact asks, too, and none of theirs costs anything."""
 DO_NOT_KNOW = "I do not know"
 """The gold answer of a question that nothing answers, in the words that the answering signatures ask for."""
 
@@ -91,7 +93,8 @@ def make_testset(
     ...     make_testset(space, 200).save("test.jsonl")
 
     The model of the role "generator" asks, or that of "default" if the generator has an adapter, which writes other
-    questions. That of "judge" checks. With `draft`, every outcome is written to that file as it comes, and the same
+    questions. Where that is the embedded one and the role "asker" has a model, this words what the parse asks. That of
+    "judge" checks. With `draft`, every outcome is written to that file as it comes, and the same
     call resumes after an interruption. The same index, plan and models make the same set. A `plan` says more than `n`,
     `shares` and `seed`, and replaces them.
 
@@ -179,7 +182,7 @@ def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
 def _drawn_from(plan: TestsetPlan, kind: str, generator: str) -> float:
     """Return how many questions of a kind are made for each that is kept."""
     if kind in kinds.WITHOUT_ANSWER:
-        return 1
+        return WITHOUT_ANSWER_BY_RULES if generator == EMBEDDED else 1
     if plan.oversampled is not None:
         return plan.oversampled
     return OVERSAMPLED_BY_RULES if generator == EMBEDDED else OVERSAMPLED
@@ -308,7 +311,7 @@ class _Maker:
         rows = []
         for question in clear:
             pool, passages = pools[question.id], gold[question.id]
-            rows.append(row_of(question, pool, passages, model=self.steps.generator))
+            rows.append(row_of(question, pool, passages, model=question.worded_by or self.steps.generator))
         return await kinds.KINDS[kind].rows(self.run, clear, rows)
 
     async def _pools(self, questions: Sequence[AskedQuestion]) -> dict[str, Pool]:
@@ -338,20 +341,27 @@ def _each_question_once(
     """Return the rows without those whose question another kind asks, too.
 
     A kind with an answer keeps as many as the set needs of it (`counts`), then the kinds without an answer have their
-    turn: a small corpus gives few questions. Of two kinds alike the later one keeps it, which is the rarer.
+    turn, as many as it needs of them: a small corpus gives few questions. Of two kinds alike the later one keeps it,
+    which is the rarer.
     """
-    least_needed, without_answer, needed = [], [], []
-    for kind, rows in rows_by_kind.items():
-        enough = set(_sources(rows)[: counts[kind]])
-        for row, source in rows:
-            if kind in kinds.WITHOUT_ANSWER:
-                without_answer.append(row)
-            elif source in enough:
-                needed.append(row)
+    spare: list[TestsetRow] = []
+    spare_without_answer: list[TestsetRow] = []
+    without_answer: list[TestsetRow] = []
+    needed: list[TestsetRow] = []
+    in_turn = sorted(rows_by_kind, key=lambda kind: kind in kinds.WITHOUT_ANSWER)
+    for kind in in_turn:
+        has_no_answer = kind in kinds.WITHOUT_ANSWER
+        asked = {row.question.casefold() for row in needed} if has_no_answer else set()
+        own = [(row, source) for row, source in rows_by_kind[kind] if row.question.casefold() not in asked]
+        enough = set(_sources(own)[: counts[kind]])
+        for row, source in own:
+            if source in enough:
+                (without_answer if has_no_answer else needed).append(row)
             else:
-                least_needed.append(row)
+                (spare_without_answer if has_no_answer else spare).append(row)
 
-    kept_by = {row.question.casefold(): row for row in (*least_needed, *without_answer, *needed)}
+    in_order = (*spare_without_answer, *spare, *without_answer, *needed)
+    kept_by = {row.question.casefold(): row for row in in_order}
     every = [each for rows in rows_by_kind.values() for each in rows]
     return [(row, source) for row, source in every if kept_by[row.question.casefold()] is row]
 

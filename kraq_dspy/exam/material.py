@@ -23,12 +23,14 @@ class Material:
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question on its way to a row, with the names of the `checks` that it passed."""
+    """A question on its way to a row, with the names of the `checks` that it passed. `worded_by` names the model that
+    put it in words, where another one had asked it."""
 
     material: Material
     question: str
     answers: tuple[str, ...]
     checks: tuple[str, ...] = ()
+    worded_by: str = ""
 
     @property
     def id(self) -> str:

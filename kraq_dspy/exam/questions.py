@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from kraq_dspy.exam.asking import AskForRow
 from kraq_dspy.exam.checking import CheckRow
@@ -12,10 +13,11 @@ from kraq_dspy.exam.rewording import PutOtherwise
 from kraq_dspy.exam.steps import TestsetSteps
 from kraq_dspy.exam.wording import by_other_names, is_about_two, other_names, shorter
 from kraq_dspy.language.text import content_words
+from kraq_dspy.programs.kraq.wording import PutInWords, Stated, stated_in
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.direct import Item
 
-ASK, REWORD, CHECK = "ask", "reword", "check"
+ASK, WORD, REWORD, CHECK = "ask", "word", "reword", "check"
 
 
 class QuestionWriter:
@@ -34,7 +36,7 @@ class QuestionWriter:
         """
         questions = await self._ask(kind, materials)
         if self.steps.generator == EMBEDDED:
-            return await self._all_wordings(kind, await self._check(kind, questions))
+            return await self._all_wordings(kind, await self._in_words(kind, await self._check(kind, questions)))
         return await self._check(kind, await self._reword(kind, questions))
 
     async def _ask(self, kind: str, materials: Sequence[Material]) -> list[AskedQuestion]:
@@ -47,6 +49,32 @@ class QuestionWriter:
             if reply is not None:
                 questions.append(AskedQuestion(material, reply.question, tuple(reply.answers)))
         return questions
+
+    async def _in_words(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+        """Put what the parse asked of a statement in the asker's words, where these pass what the parse's passed."""
+        if not self.steps.asker:
+            return list(questions)
+        stated = {question.id: self._stated(question) for question in questions}
+        items = [Item(id, statement.inputs()) for id, statement in stated.items() if statement is not None]
+        replies = await self.steps.outcomes(f"{WORD} {kind}", "asker", PutInWords(), items)
+
+        proposed: dict[str, AskedQuestion] = {}
+        for question in questions:
+            reply = replies.get(question.id)
+            if reply is not None and not reply.fault:
+                in_words = dataclasses.replace(question, question=reply.question, worded_by=self.steps.asker)
+                if self._hides_answer(in_words):
+                    proposed[question.id] = in_words
+
+        to_check = _to_check(kind, list(proposed.values()))
+        verdicts = await self.steps.outcomes(f"{CHECK} {kind}", "judge", CheckRow(), to_check)
+        passed = {id for id, verdict in verdicts.items() if not verdict.rejected}
+        kept = {id: in_words for id, in_words in proposed.items() if in_words.id in passed}
+        return [kept.get(question.id, question) for question in questions]
+
+    def _stated(self, question: AskedQuestion) -> Stated | None:
+        analyses = (self.corpus.analyses.get(chunk.id) for chunk in question.material.chunks)
+        return stated_in(question.question, [analysis for analysis in analyses if analysis is not None])
 
     async def _reword(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
         """Put every second question in other words than its passages: what people ask lies between."""
@@ -104,15 +132,8 @@ class QuestionWriter:
         return reworded
 
     async def _check(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
-        items = []
-        for question in questions:
-            inputs = {
-                "kind": kind,
-                "question": question.question,
-                "answers": list(question.answers),
-                "passages": [chunk.passage for chunk in question.material.chunks],
-            }
-            items.append(Item(question.id, inputs))
+        by_parse = KINDS[kind].is_of_one_fact and self.steps.generator == self.steps.judge == EMBEDDED
+        items = _to_check(kind, questions, by_parse=by_parse)
         verdicts = await self.steps.accepted(f"{CHECK} {kind}", "judge", CheckRow(), items, before_reason="not ")
 
         passed = []
@@ -121,6 +142,22 @@ class QuestionWriter:
             if verdict is not None:
                 passed.append(dataclasses.replace(question, checks=tuple(verdict.passed)))
         return passed
+
+
+def _to_check(kind: str, questions: Sequence[AskedQuestion], *, by_parse: bool = False) -> list[Item]:
+    """The items of `CheckRow`; `by_parse` of questions as the parse words them."""
+    items = []
+    for question in questions:
+        inputs: dict[str, Any] = {
+            "kind": kind,
+            "question": question.question,
+            "answers": list(question.answers),
+            "passages": [chunk.passage for chunk in question.material.chunks],
+        }
+        if by_parse:
+            inputs["by_parse"] = True
+        items.append(Item(question.id, inputs))
+    return items
 
 
 def _words_of_passages(question: AskedQuestion) -> list[str]:

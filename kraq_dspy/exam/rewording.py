@@ -34,10 +34,10 @@ class SupposeOfAnother(SavableModule):
         self.change = Step(signatures.AskFalsePremise)
 
     async def aforward(self, question: str, name: str, other: str) -> dspy.Prediction:
-        written = question_in((await call(self.change, question=question, name=name, other=other)).changed or "")
-        put_in = with_another_name(question, name, other)
-        is_changed = other in written and name not in written and written.endswith(MARKS)
-        changed = written if is_changed else put_in
+        reply = await call(self.change, question=question, name=name, other=other)
+        changed = question_in(reply.changed or "")
+        if other not in changed or name in changed or not changed.endswith(MARKS):
+            changed = with_another_name(question, name, other)
         return dspy.Prediction(question=changed, rejected="" if changed != question else "was not changed")
 
     forward = blocking(aforward)
@@ -59,10 +59,12 @@ class PutOtherwise(SavableModule):
         self.paraphrase = Step(signatures.ParaphraseQuestion)
 
     async def aforward(self, question: str, avoid: Sequence[str]) -> dspy.Prediction:
-        words = question_in((await call(self.paraphrase, question=question, avoid=list(avoid))).paraphrase or "")
-        bare = [word.strip(_AROUND_WORDS) for word in question.split()[1:]]  # the first is a question's word
-        names = [word for word in bare if word[:1].isupper() or word[:1].isdigit()]
-        keeps_names = all(name in words for name in names)
-        return dspy.Prediction(question=words if words.endswith(MARKS) and keeps_names else question)
+        reply = await call(self.paraphrase, question=question, avoid=list(avoid))
+        paraphrase = question_in(reply.paraphrase or "")
+
+        words = [word.strip(_AROUND_WORDS) for word in question.split()[1:]]  # the first is a question's word
+        names = [word for word in words if word[:1].isupper() or word[:1].isdigit()]
+        keeps_names = all(name in paraphrase for name in names)
+        return dspy.Prediction(question=paraphrase if paraphrase.endswith(MARKS) and keeps_names else question)
 
     forward = blocking(aforward)

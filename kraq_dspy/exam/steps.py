@@ -9,6 +9,7 @@ import dspy
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import OutcomesInFile, ProgramRunner, outcome_file
 from kraq_dspy.workspace import Workspace
@@ -16,7 +17,8 @@ from kraq_dspy.workspace import Workspace
 
 class TestsetSteps:
     """The steps of one run. `rejected` counts the questions that were left out, by reason; `writer` is the role whose
-    model, `generator`, asks the questions."""
+    model, `generator`, asks the questions; `judge` is the model that checks them. `asker` is the one that words what
+    the parse asks; "" for none."""
 
     __test__ = False
 
@@ -24,6 +26,9 @@ class TestsetSteps:
         self.rejected: Counter[str] = Counter()
         self.writer = writer_role(space.models)
         self.generator = space.models.name(self.writer)
+        is_worded = self.generator == EMBEDDED and space.models.has_own("asker")
+        self.asker = space.models.name("asker") if is_worded else ""
+        self.judge = space.models.name("judge")
         self._models = space.models
         path = None if draft is None else Path(draft)
         self._draft = outcome_file(path, "the draft of a test set", EvaluationError)

@@ -9,13 +9,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from kraq_dspy.language.text import content_words
+from kraq_dspy.language.vocabulary import LANGUAGES
 from kraq_dspy.records import PHRASE, Entity
 
 FEWEST = 3
 """Telling words that a question keeps."""
 MOST_SHORTER = 2
+_PLAINLY = "|".join(
+    re.escape(about_two).replace(r"\{0\}", ".{1,120}").replace(r"\{1\}", ".{1,120}")
+    for language, (_, about_two) in LANGUAGES["questions"].items()
+    if language != "en"
+)
+"""How two things are asked about in other languages."""
 _RELATED = re.compile(
     r"How (?:is|are) .+ (?:related|connected|tied) to .+\?|What is the (?:connection|link) between .+ and .+\?"
+    rf"|{_PLAINLY}"
 )
 _ADDS = re.compile(
     r" (?:in|on|at|during|after|before|until|since|near|within)"
@@ -87,6 +95,7 @@ def by_other_names(question: str, names: Sequence[str], others: Mapping[str, str
     """
     changed = question
     for name in sorted(names, key=len, reverse=True):
-        if name in others and name in changed and others[name] not in changed.replace(name, ""):
+        is_date = name[:1].isdigit()  # "25. Februar" is no other name of February
+        if not is_date and name in others and name in changed and others[name] not in changed.replace(name, ""):
             changed = changed.replace(name, others[name])
     return changed if changed != question else ""

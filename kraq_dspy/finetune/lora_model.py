@@ -4,13 +4,13 @@ import importlib.util
 import inspect
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, ModelError, import_extra
-from kraq_dspy.finetune.token_rows import IGNORED, TokenRow
+from kraq_dspy.finetune.token_rows import IGNORED, SHARED, TokenRow, joined_rows
 from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.engines.generation import checked_weights
@@ -140,24 +140,9 @@ def make_trainer(
         report_to=[],
     )
 
-    cuts_logits = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
-
-    def collate(batch: Sequence[TokenRow]) -> dict[str, Any]:
-        width = max(len(row.ids) for row in batch)
-
-        def padded(values: Sequence[Sequence[int]], filler: int) -> Any:
-            return torch.tensor([[*row, *[filler] * (width - len(row))] for row in values])
-
-        inputs = {
-            "input_ids": padded([row.ids for row in batch], pad),
-            "attention_mask": padded([[1] * len(row.ids) for row in batch], 0),
-            "labels": padded([row.labels for row in batch], IGNORED),
-        }
-        if cuts_logits:  # the logits before the one that tells the first label have no part in the loss
-            first = min(_first_label(row) for row in batch)
-            needed = width - max(0, first - 1)
-            inputs |= {"labels": inputs["labels"][:, -needed:], "logits_to_keep": needed}
-        return inputs
+    collate = make_collate(
+        packages, model, pad, shares_beginnings=not cuda and model.config.model_type in _FULL_ATTENTION
+    )
 
     callback: Any = transformers.TrainerCallback
 
@@ -178,6 +163,57 @@ def make_trainer(
     )
     inner.remove_callback(transformers.PrinterCallback)
     return inner, an_epoch * settings.epochs
+
+
+def make_collate(
+    packages: TrainPackages, model: Any, pad: int, *, shares_beginnings: bool
+) -> Callable[[Sequence[TokenRow]], dict[str, Any]]:
+    """Makes a batch of rows: padded to the longest, or one sequence in which what all prompts begin with stands once.
+
+    The prompts of a step differ in their inputs alone. Read once for all rows, their common beginning costs a short
+    row's training about half; losses and gradients are the same up to rounding.
+    """
+    torch = packages.torch
+    cuts_logits = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
+
+    def padded(batch: Sequence[TokenRow]) -> dict[str, Any]:
+        width = max(len(row.ids) for row in batch)
+
+        def filled(values: Sequence[Sequence[int]], filler: int) -> Any:
+            return torch.tensor([[*row, *[filler] * (width - len(row))] for row in values])
+
+        inputs = {
+            "input_ids": filled([row.ids for row in batch], pad),
+            "attention_mask": filled([[1] * len(row.ids) for row in batch], 0),
+            "labels": filled([row.labels for row in batch], IGNORED),
+        }
+        if cuts_logits:  # the logits before the one that tells the first label have no part in the loss
+            first = min(_first_label(row) for row in batch)
+            needed = width - max(0, first - 1)
+            inputs |= {"labels": inputs["labels"][:, -needed:], "logits_to_keep": needed}
+        return inputs
+
+    def shared(batch: Sequence[TokenRow]) -> dict[str, Any]:
+        joined = joined_rows(batch)
+        row_of = torch.tensor(joined.row_of)
+        sees = (row_of[:, None] == row_of) | (row_of == SHARED)
+        sees &= torch.ones(len(row_of), len(row_of), dtype=torch.bool).tril()
+        unseen = torch.zeros(sees.shape).masked_fill(~sees, torch.finfo(torch.float32).min)
+        labels = torch.tensor([joined.labels])
+        inputs = {
+            "input_ids": torch.tensor([joined.ids]),
+            "position_ids": torch.tensor([joined.positions]),
+            "attention_mask": unseen[None, None],
+        }
+        telling = (labels[0, 1:] != IGNORED).nonzero()[:, 0]  # places before a label: theirs are the logits
+        told = labels[:, telling + 1]
+        return inputs | {"labels": told, "shift_labels": told, "logits_to_keep": telling}
+
+    return shared if shares_beginnings and cuts_logits else padded
+
+
+_FULL_ATTENTION = ("llama", "qwen2")
+"""Kinds of models in which every token sees all before it, so that a mask can part the rows of one sequence."""
 
 
 def _first_label(row: TokenRow) -> int:

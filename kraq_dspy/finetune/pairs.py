@@ -1,10 +1,11 @@
-"""Reads and writes what a generator or a drafter is trained on: rows of a JSON-lines file, each with its origin.
+"""Reads and writes what a generator, an asker or a drafter is trained on: rows of a JSON-lines file, with their origin.
 
 A summary that gives its question away teaches to copy: `leak` finds such pairs.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -15,10 +16,11 @@ from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.finetune.token_rows import Chat
 from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.programs.kraq.wording import fault_in
 from kraq_dspy.records import content_id
-from kraq_dspy.signatures import DraftAnswer, GenerateQuestion
+from kraq_dspy.signatures import DraftAnswer, GenerateQuestion, WordQuestion
 
-SIGNATURES: Mapping[str, Any] = {"generator": GenerateQuestion, "drafter": DraftAnswer}
+SIGNATURES: Mapping[str, Any] = {"generator": GenerateQuestion, "asker": WordQuestion, "drafter": DraftAnswer}
 """The step that each of them does: its prompt in training is the one that it is asked with."""
 
 
@@ -86,6 +88,29 @@ def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
     if not pairs:
         raise TrainingError(f"{str(path)!r} holds no pairs. Make some with `kraq pairs --out {path}`.")
     return pairs
+
+
+def plain_pairs(pairs: Sequence[Pair], sources: Collection[str] = ()) -> tuple[list[Pair], Counter[str]]:
+    """The pairs for the asker that its own checks would let pass, and how many of the others have which fault.
+
+    What the checks strike is not learned: questions that say more than their statement, that point elsewhere, that have
+    their answer. Pairs of other data sets than `sources` are left out, too, if some are named.
+
+    >>> ada = {"statement": "Ada met Charles Babbage in 1833.", "answer": "1833"}
+    >>> asked = [Pair(text, ada, {"question": text}, "s", "1") for text in ("When did Ada meet him?", "When?")]
+    >>> plain_pairs(asked)[1].total()
+    2
+    """
+    faults: Counter[str] = Counter()
+    plain = []
+    for pair in pairs:
+        fault = "is of another data set" if sources and pair.source not in sources else ""
+        fault = fault or fault_in(pair.outputs["question"], pair.inputs["statement"], pair.inputs["answer"])
+        if fault:
+            faults[fault.partition(":")[0]] += 1
+        else:
+            plain.append(pair)
+    return plain, faults
 
 
 def chats_of(pairs: Sequence[Pair], kind: str) -> list[Chat]:

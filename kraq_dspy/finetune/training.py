@@ -15,7 +15,7 @@ from typing import Any
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.eval.questions import write_learned
 from kraq_dspy.finetune.lora_model import STAGE, TrainPackages, in_four_bits, make_lora_model, make_trainer, read_base
-from kraq_dspy.finetune.pairs import read_pairs
+from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.finetune.token_rows import Chat, digest_of, fitting_rows, hold_out, token_row
 from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS, WEIGHTS, adapter_folder, local_file, weights_hash
@@ -203,10 +203,11 @@ def _prepare(out: Path, plan: dict[str, Any], *, replace: bool = False) -> tuple
 PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")
 
 
-def write_facts(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
+def write_facts(trained: Trained, kind: str, data: Path, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Writes training.json into the adapter's folder: hashes of data and weights, settings, losses; returns it.
 
-    Beside it stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
+    `pairs` are those of the file `data` that were trained on. Beside the facts stands learned.json, the fingerprints
+    of their questions: `kraq eval` leaves these out.
     """
     facts = {
         "step": kind,
@@ -233,6 +234,5 @@ def write_facts(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
         "versions": {package: version(package) for package in PACKAGES},
     }
     (trained.folder / "training.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    pairs = read_pairs(data, kind)
     write_learned(trained.folder, [str({**pair.inputs, **pair.outputs}["question"]) for pair in pairs])
     return facts

@@ -22,7 +22,7 @@ _LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[’'.\-&]{_LETTERS})*")
 _ELIDED = re.compile(r"^(?:(?:jus|lors|puis|quoi)?qu|[cdjlmnst]|dell|nell|sull|all|un)[’']")
 """What French and Italian write together with the next word, "l'index", "qu'un"."""
-WRAPPED = range(40, 123)
+WRAPPED = range(40, 133)
 """Widths at which texts are broken into lines by hand or by an editor."""
 REPEATED = 20  # words, from which on a fifth of them have to differ
 HEADING = re.compile(r"^ {0,3}#{1,6} .*$\n?", re.MULTILINE)

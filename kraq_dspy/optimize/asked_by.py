@@ -36,10 +36,10 @@ _ASKED: Mapping[str, str] = {
         VaryQuestion VerifyDraft WriteQAPairs""",
     "conversation": "CompleteQuestion",
     "building": """ExtractElements FindMissedElements NameElements MergeDescriptions ConfirmSameEntity
-        SummarizeCommunity GenerateQuestion AskAboutPassages""",
+        SummarizeCommunity GenerateQuestion AskAboutPassages WordQuestion""",
     "preparing": "WriteQAPairs SummarizePassages ShortenText",
     "examining": """AskFact AskBridge AskList AskComparison AskBroad AskFalsePremise CheckStandAlone CheckAnswered
-        CheckSameAnswer ParaphraseQuestion AnswerQuestion""",
+        CheckSameAnswer ParaphraseQuestion AnswerQuestion WordQuestion""",
     "judging": "JudgeAnswer JudgeListAnswer GradeAnswer JudgeSupport AttributeReference",
     "synthesizing": "WriteFactoidPair RateGroundedness RateRelevance RateStandAlone AnswerQuestion",
     "describing": "DescribeDomain",

@@ -1,6 +1,7 @@
 """Makes examples for DSPy of rows: what a row says, put as the step is asked, and what is right beside it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import dspy
 
@@ -11,6 +12,9 @@ from kraq_dspy.optimize.row_values import answers_in, example_of, optional_texts
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.programs.conversation import turns_of
 from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
+
+IN_LISTS = frozenset(("passages", "about", "names", "avoid"))
+"""Inputs of the steps that make a test set which are lists of texts; one text is a list of one."""
 
 
 def extraction(row: Row) -> dspy.Example:
@@ -116,8 +120,18 @@ def critics(row: Row) -> dspy.Example:
 
 def inputs_alone(*inputs: str) -> Callable[[Row], dspy.Example]:
     """Make the example of a step that asks for a test set: nothing but its inputs, since a question
-    is judged by itself."""
-    return lambda row: example_of(row, {name: row[name] for name in inputs}, {})
+    is judged by itself. An input of `IN_LISTS` may be one text; the others are texts."""
+
+    def value(row: Row, name: str) -> Any:
+        if name not in IN_LISTS or isinstance(row[name], str):
+            text = text_in(row, name)
+            return [text] if name in IN_LISTS else text
+        try:
+            return texts_in(row[name])
+        except EvaluationError as error:
+            raise EvaluationError(f"{name}: {error}") from error
+
+    return lambda row: example_of(row, {name: value(row, name) for name in inputs}, {})
 
 
 def checked_row(output: str, *inputs: str) -> Callable[[Row], dspy.Example]:

@@ -17,13 +17,12 @@ import dspy
 from kraq_dspy import signatures
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
-from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import normalise_answer
 from kraq_dspy.exam.corpus import Corpus
 from kraq_dspy.exam.kinds import FACT
 from kraq_dspy.exam.materials import materials_of
-from kraq_dspy.indexing.catalogue.review import evidence_for
+from kraq_dspy.indexing.catalogue.evidence import evidence_for
 from kraq_dspy.models.lms.roles import make_lm, own_adapter, rule_based_models
 from kraq_dspy.optimize.rows import MIN_ROWS, Row
 from kraq_dspy.programs.kraq.describe import shown_summary
@@ -91,7 +90,7 @@ def source_of_pairs(space: Workspace) -> str:
 
 
 def _approved_pairs(space: Workspace) -> list[KnownPair]:
-    if not (space.path / CATALOGUE).is_file():
+    if not space.has_answers:
         return []
 
     pairs = []

@@ -39,11 +39,8 @@ def kept_answers(path: Path | None = None) -> KeptAnswers:
 
     Raises IndexLockedError while another process has the file, ConfigError if a line cannot be read.
     """
-    in_use = ""
-    if path is not None:
-        in_use = f"Another process is optimizing into {path.name!r}; wait for it, or give another --out."
     return JournalFile(
-        path, lambda line: (line["key"], line["answer"]), "the answers of an earlier run", ConfigError, in_use=in_use
+        path, lambda line: (line["key"], line["answer"]), "the answers of an earlier run", ConfigError, is_private=True
     )
 
 

@@ -159,7 +159,7 @@ def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
         metrics=_fixed(step_metrics.USABLE),
         index_rows=lambda space: index_rows.exam_rows(space, kind),
         own_rows="its passages and names",
-        cells=dict.fromkeys(("passages", "about", "names"), list_cell),
+        cells=dict.fromkeys(examples.IN_LISTS, list_cell),
     )
 
 

@@ -16,6 +16,8 @@ DEMANDED = "should"
 """Stands for the verb of what should be or be done."""
 SAID_ALOUD = "say aloud"
 """Stands for the verb of a sentence in a transcript; its subject is whose turn it is."""
+STATED = "state"
+"""Is the verb of a sentence by which a site speaks to its readers; its subject is the site."""
 PURPOSE = " for"
 """Follows a verb of use where the sentence says what for, and one of sharing where it says with whom."""
 _PAST = frozenset(("was", "were", "had", "did"))

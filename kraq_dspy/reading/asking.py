@@ -15,6 +15,7 @@ from kraq_dspy.reading.phrasing import (
     OF_READER,
     OF_SUBJECT,
     asked_what_it_is,
+    kind_asked,
     lowered,
     made,
     of_subject,
@@ -78,6 +79,7 @@ def _proposals(clause: Clause) -> Iterator[Asked | None]:
     yield _object_asked(clause)
     yield _definition_asked(clause)
     yield _kind_asked(clause)
+    yield _value_asked(clause)
     yield from _adverbials_asked(clause)
     yield _counted_object_asked(clause)
     yield _counted_subject_asked(clause)
@@ -91,6 +93,8 @@ def _person(head: "Token") -> bool | None:
         return False
     if head.ent_type_ == "PERSON":
         return None if _is_no_persons_name(head) else True
+    if any(child.dep_ == "conj" and child.lemma_.lower() in FIGURES for child in head.children):
+        return True  # "Dunstan and colleagues"
     if noun in FIGURES or (head.ent_type_ == "NORP" and head.tag_ in ("NNPS", "NNS")):
         return True
     if head.pos_ == "PROPN":
@@ -103,22 +107,41 @@ def _person(head: "Token") -> bool | None:
 def _is_no_persons_name(head: "Token") -> bool:
     """Whether what was taken for somebody's name has an article, a plain word or the form of an activity."""
     is_in_small = head.text.islower() and not head.sent.text.islower()
+    is_numbered = any(child.dep_ in ("nummod", "nmod", "appos") and not child.is_alpha for child in head.children)
     has_plain_word = any(child.lower_ in ("the", "a", "an") or child.dep_ == "amod" for child in head.children)
-    return is_in_small or has_plain_word or head.lower_.endswith("ing")
+    return is_in_small or is_numbered or has_plain_word or head.lower_.endswith("ing")
 
 
 def _subject_asked(clause: Clause) -> Asked | None:
     """ "Who sprang over the stile?" """
     if clause.is_of_title and clause.subject.lower_ != "it" and not clause.is_copula:
         return of_subject("Who", clause, spoken_of_one(clause), clause.speaker)
-    if clause.speaker or clause.is_copula or clause.root.lemma_ == "include":
+    says_what_it_is = clause.is_copula and not _is_somehow(clause)
+    if clause.speaker or says_what_it_is or clause.root.lemma_ in ("include", "become"):
         return None
     person = _person(clause.subject)
-    is_several = clause.subject.tag_ == "NNS"
-    is_any = len(clause.subject_words) == 1 and clause.subject.pos_ == "NOUN"  # "participants" answers nothing
-    if is_any or clause.root.lemma_ == "become" or person is None or (person and is_several and clause.is_passive):
+    are_any = clause.subject.tag_ == "NNS" and (clause.is_passive or clause.finite.tag_ == "MD")
+    if _is_any(clause.subject_words) or person is None or (person and are_any):
         return None
+    kind = "" if person else kind_asked(clause.subject, clause.subject_words)
+    if kind:
+        return of_subject(
+            kind, clause, [token.text for token in (*clause.auxiliaries, clause.root)], clause.subject_words
+        )
     return of_subject("Who" if person else "What", clause, spoken_of_one(clause), clause.subject_words)
+
+
+def _is_somehow(clause: Clause) -> bool:
+    """Whether a statement tells what something is like, and toward what: "is available on Harrow's site"."""
+    likes = [child for child in clause.root.children if child.dep_ == "acomp"]
+    return not clause.is_tale and any(
+        child.dep_ in ("prep", "xcomp") for like in likes for child in like.children if child.i > like.i
+    )
+
+
+def _is_any(words: Sequence["Token"]) -> bool:
+    """Whether an answer is one plain word, which tells nothing: "participants"."""
+    return len(words) == 1 and words[0].pos_ == "NOUN"
 
 
 def _object_of(clause: Clause) -> "Token | None":
@@ -136,8 +159,15 @@ def _object_asked(clause: Clause) -> Asked | None:
     if person is None or not _tells(target, answer) or (person and not _says_who(target, answer)):
         return None
     rest = [token for token in clause.rest if token not in answer]
-    word = "Who" if person else "What"
+    if _is_any(answer) or _is_torn(rest) or answer[0].pos_ == "ADP":
+        return None
+    word = "Who" if person else kind_asked(target, answer) or "What"
     return with_subject(word, [word], clause, rest, answer)
+
+
+def _is_torn(rest: Sequence["Token"]) -> bool:
+    """Whether a noun is left behind the verb that nothing joins to it: the object was parsed in two."""
+    return bool(rest) and rest[0].dep_ not in ("prep", "agent", "prt", "advmod", "dative", "aux", "npadvmod")
 
 
 def _without_partners(target: "Token") -> list["Token"]:
@@ -188,6 +218,20 @@ def _kind_asked(clause: Clause) -> Asked | None:
     return asked_what_it_is(word, clause, answer)
 
 
+def _value_asked(clause: Clause) -> Asked | None:
+    """ "What was the toll of the bridge?": of "The toll of the bridge was $4"."""
+    values = [token for token in clause.rest if token.dep_ == "attr" and token.pos_ in ("NUM", "NOUN")]
+    if not clause.is_copula or clause.speaker or len(values) != 1 or values[0].head.i != clause.root.i:
+        return None
+    value = kept(values[0])
+    is_value = values[0].ent_type_ in ("MONEY", "PERCENT", "QUANTITY") and value[-1].i == values[0].i
+    tells_which = any(child.dep_ == "prep" for child in clause.subject.children)
+    if not is_value or not tells_which:
+        return None
+    rest = [token for token in clause.rest if token not in value]
+    return with_subject("What", ["What"], clause, rest, value)
+
+
 def _adverbials_asked(clause: Clause) -> Iterator[Asked | None]:
     """When, where, why and how."""
     for child in clause.root.children:
@@ -214,8 +258,8 @@ def _asked_by_preposition(clause: Clause, preposition: "Token") -> Asked | None:
             return with_subject("When", [word], clause, rest, kept(object_), keeps_before=not is_before)
         if object_.ent_type_ in _PLACES and led_by in ("in", "at", "near") and not clause.is_copula:
             return _asked_where(clause, rest, kept(object_), is_before=is_before)
-        if led_by == "because" and not is_before:
-            return with_subject("Why", ["Why"], clause, rest, answer)
+    if led_by in ("because", "due") and not is_before and len(answer) <= LONGEST_REASON:
+        return with_subject("Why", ["Why"], clause, rest, answer)
     does = any(token.dep_ == "pcomp" and token.tag_ == "VBG" for token in preposition.children)
     if led_by == "by" and does and not is_before and not clause.is_passive and len(answer) <= LONGEST_REASON:
         return with_subject("How", ["How"], clause, rest, answer)
@@ -291,7 +335,10 @@ def _counted_subject_asked(clause: Clause) -> Asked | None:
     number = _number_of(clause.subject)
     if number is None or clause.subject.tag_ != "NNS" or clause.speaker:
         return None
-    noun = "".join(token.text_with_ws for token in clause.subject_words if token.i > number.i).strip()
+    counted = [token for token in clause.subject_words if token.i > number.i]
+    noun = "".join(token.text_with_ws for token in counted).strip()
+    if not counted or not counted[0].is_alpha:
+        return None  # "six-and-thirty"
     verb = [token.text for token in (*clause.auxiliaries, clause.root)]
     begun = [f"How many {noun}", *verb]
     return made("How many", clause, begun, [*clause.rest, *clause.before], [*number.subtree], keeps_subject=False)
@@ -314,7 +361,7 @@ def _agent_asked(clause: Clause) -> Asked | None:
     if by is None or not is_past:
         return None
     person, answer = _person(by), kept(by)
-    if person is None or not _tells(by, answer):
+    if person is None or _is_any(answer) or not _tells(by, answer):
         return None
     rest = [token for token in clause.rest if token not in list(agents[0].subtree)]
     word = "Who" if person else "What"

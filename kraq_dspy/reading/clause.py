@@ -31,7 +31,7 @@ LONGEST_SUBJECT = 12  # words
 READER = "I"
 """How a question calls the reader whom a text calls "you"."""
 OF_TITLE = frozenset(("he", "she", "it"))
-_BROKEN = re.compile(r"\b\w\.$|\.\w\b\.?$|\d[a-z]{4,}|``|\$ ?\d|\d's|(?:^|\s)['‘’](?!s\b)|^[^a-z]*$|\?")
+_BROKEN = re.compile(r"\b\w\.$|\.\w\b\.?$|\d[a-z]{4,}|``|\d's|(?:^|\s)['‘’](?!s\b)|^[^a-z]*$|\?")
 """Where a sentence was cut at an initial, where two words ran together, and speech."""
 _SPEECH = re.compile(r"[“”\"|\t]|(?:^|\s)[‘’'](?!s\b)")
 _BEGINS = re.compile(r"[A-Z0-9]|[a-z]+[A-Z0-9]")
@@ -44,6 +44,8 @@ _NOT_PLAIN = frozenset(("neg", "expl", "parataxis", "csubj", "ccomp", "preconj")
 """What a root has that is negated, split or speech."""
 _LEFT_OUT = frozenset(("advcl", "punct", "cc", "conj", "dep", "mark", "intj", "npadvmod", "appos", "meta"))
 """What stands behind a root and is none of its statement."""
+_BEFORE_VERB = frozenset(("aux", "auxpass", "advmod", "prep", "cc", "punct", "neg"))
+"""What stands before a verb that is joined to another and shares its subject."""
 _ORDINALS = frozenset(("first", "second", "third", "last", "final", "other"))
 _CONNECTING = frozenset(("however", "therefore", "thus", "also", "then", "now", "too", "still", "again", "already"))
 _ASIDES = frozenset(("advcl", "appos", "relcl", "acl", "parataxis"))
@@ -134,7 +136,10 @@ def _clause_at(verb: "Token", root: "Token", speaker: str, *, is_tale: bool, tit
 
 
 def _subject_before(verb: "Token") -> "Token | None":
-    """The subject of the verb that this one is joined to, or of the one that that is joined to."""
+    """The subject of the verb that this one is joined to, or of the one that that is joined to; None where what stands
+    before the verb may be a subject that was read as something else."""
+    if any(child.i < verb.i and child.dep_ not in _BEFORE_VERB for child in verb.children):
+        return None
     while verb.dep_ == "conj":
         verb = verb.head
         if subject := _subject_of(verb):
@@ -160,7 +165,10 @@ def _auxiliaries_of(verb: "Token") -> list["Token"]:
 def _shared_auxiliaries(verb: "Token") -> list["Token"]:
     """Those of the verb before, where this one has its form: "may use and share", "was built and sold"."""
     is_alike = verb.tag_ == verb.head.tag_ and verb.tag_ in ("VB", "VBN", "VBG")
-    return _auxiliaries_of(verb.head) if is_alike else []
+    auxiliaries = _auxiliaries_of(verb.head) if is_alike else []
+    is_passive = any(token.dep_ == "auxpass" for token in auxiliaries)
+    does_something = any(child.dep_ == "dobj" for child in verb.children)
+    return [] if is_passive and does_something else auxiliaries
 
 
 def _is_restricted(clause: Clause) -> bool:
@@ -280,7 +288,7 @@ def _rest(root: "Token") -> list["Token"]:
         if child.dep_ == "advmod" and child.lower_ in _CONNECTING:
             continue
         words = kept(child)
-        if child.dep_ != "prep" or not any(token.lower_ in PHRASES for token in words):
+        if child.dep_ != "prep" or not _says_nothing(words):
             rest += words
     return sorted(rest, key=lambda token: token.i)
 
@@ -291,11 +299,16 @@ def _before(root: "Token", subject: "Token") -> list["Token"]:
         if child.dep_ != "prep" or child.i > subject.i or child.lower_ not in _PREPOSITIONS_BEFORE:
             continue
         words = kept(child)
-        says_nothing = any(token.lower_ in PHRASES for token in words)
         is_short = 1 < len(words) <= 7 and not any(token.is_punct or token.pos_ in ("PRON", "VERB") for token in words)
-        if is_short and not says_nothing:
+        if is_short and not _says_nothing(words):
             return words
     return []
+
+
+def _says_nothing(words: Sequence["Token"]) -> bool:
+    """Whether a phrase is one that leaves all as it was: "in addition", "at any time"."""
+    is_of_any_time = any(token.lower_ == "time" for token in words) and any(token.lower_ == "any" for token in words)
+    return is_of_any_time or any(token.lower_ in PHRASES for token in words)
 
 
 def stands_alone(head: "Token", words: Sequence["Token"]) -> bool:
@@ -320,6 +333,8 @@ def _may_stand_alone(head: "Token", words: Sequence["Token"]) -> bool:
     if not is_noun or len(words) > LONGEST_SUBJECT or head.lower_ in DETERMINERS:
         return False
     if words[0].pos_ == "ADV" or any(token.tag_ in ("JJR", "RBR") for token in words):
+        return False
+    if words[0].lower_ in DETERMINERS or (words[0].pos_ == "NUM" and head.lemma_.lower() in VAGUE):
         return False
     if any(child.lower_ in DETERMINERS for child in head.children):
         return False

@@ -1,7 +1,7 @@
 """Takes out of a parsed sentence what it names, and who does what to whom."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kraq_dspy.language.names import INITIALS
@@ -28,6 +28,7 @@ KINDS = {
 """The labels of spaCy's names, as kinds of entities; amounts, dates and the like name nothing."""
 MEASURES = frozenset(("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"))
 LONGEST_PHRASE = 5  # words
+ABOUT = frozenset(("about", "concerning", "regarding"))
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _ODD = re.compile(r"[|<>=#*_{}\[\]\\/@]|^\W|\.\.|https?:|www\.")
 
@@ -177,6 +178,22 @@ def _targets(verb: "Token") -> Iterator[tuple[str, "Token"]]:
 def _verb_phrase(verb: "Token") -> str:
     parts = [child for child in verb.children if child.dep_ in ("auxpass", "neg", "prt")]
     return " ".join(token.lower_ for token in sorted([*parts, verb], key=lambda token: token.i))
+
+
+def told_of(sentence: "Span", named: Sequence[Named]) -> list[Named]:
+    """What a sentence tells of: its subjects, its objects, what there is, and what is spoken "about"; in its order."""
+    by_text = {each.text.casefold(): each.text for each in named}
+    told = {name_in(token, by_text) for token in sentence if _is_told_of(token)}
+    return [each for each in named if each.text in told]
+
+
+def _is_told_of(token: "Token") -> bool:
+    if token.dep_ == "pobj":
+        counted = token.head.head  # "a number of masks"
+        is_counted = token.head.lower_ == "of" and (counted.lemma_.lower() in FILLERS or counted.pos_ == "NUM")
+        return token.head.lower_ in ABOUT or (is_counted and _is_told_of(counted))
+    is_there = token.dep_ == "attr" and any(child.dep_ == "expl" for child in token.head.children)
+    return is_there or token.dep_ in ("nsubj", "nsubjpass", "dobj")
 
 
 def name_in(token: "Token", by_text: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kraq_dspy.language.word_forms import plural
 from kraq_dspy.reading.analysis import Asked
 from kraq_dspy.reading.clause import READER, Clause, points_back
-from kraq_dspy.reading.vocabulary import KEEPING, LIGHT, POINTING, SHARING, USING, VAGUE
+from kraq_dspy.reading.vocabulary import FEMALE, GENERAL, KEEPING, LIGHT, POINTING, SHARING, USING, VAGUE
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -17,8 +17,8 @@ LONGEST_ANSWER = 25  # words
 OF_SUBJECT = frozenset(("its", "their", "his", "her", "itself", "themselves", "himself", "herself"))
 """May stand behind a subject that the question keeps."""
 OF_READER = frozenset(("you", "your", "yours"))
-LEAST_SAID = 1.5
-"""Names and nouns that a question has at least, a noun for half a name."""
+LEAST_SAID, LEAST_OF_TALE = 1.5, 1.0
+"""Names and nouns that a question has at least, a noun for half a name; and beside the title of its tale."""
 MOST_SAID = 4
 LONGEST_NAME = 5  # words of a name that is asked about by itself
 _WHAT_IT_IS = 0.6  # weight of a question for what a name stands for
@@ -31,8 +31,8 @@ _ODD = re.compile(
 """What no question has that can be shown."""
 _HESITATES = re.compile(r"\b(?:u[hm]|mm|hmm|yeah|okay)\b", re.IGNORECASE)
 _ENDINGS = frozenset(
-    """a about also an and are as at because between but by for from in into is not of on or over soon than that the
-    through to under was were which with""".split()  # noqa: SIM905
+    """a about also an and are as at because between but by even for from in into is not of on or over soon than that
+    the through to under was were which with""".split()  # noqa: SIM905
 )
 """Words in which a question ends that lost what stood behind them."""
 _ENUMERATES = re.compile(r",(?! ?[A-Z0-9])")
@@ -74,6 +74,23 @@ def with_subject(
     return made(word, clause, [*begun, *spoken], behind, answer, keeps_subject=True, tail=tail)
 
 
+def kind_asked(head: "Token", words: Sequence["Token"]) -> str:
+    """How an answer is asked for by its kind: "Which vaccines" of "split virus vaccines", "What kind of company" of "a
+    delivery company"; "" for one that has no kind, or is told by what stands behind it."""
+    before = [token for token in words if token.i < head.i]
+    named = [token for token in before if token.dep_ in ("compound", "nmod")]
+    tells = named or [token for token in before if token.dep_ == "amod" and token.lower_ not in GENERAL]
+    is_counted = any(token.pos_ == "NUM" for token in before)
+    may_be_kind = head.pos_ == "NOUN" and head.text.isalpha() and head.lemma_.lower() not in VAGUE
+    if not may_be_kind or is_counted or not tells or words[-1].i != head.i or words[0].pos_ in ("PRON", "ADV"):
+        return ""
+    articles = {token.lower_ for token in before if token.dep_ == "det"}
+    if articles & {"a", "an"}:
+        return f"What kind of {head.text}" if named else ""
+    is_one = "the" in articles and any(token.pos_ == "PROPN" for token in named)
+    return f"Which {head.text}" if is_one or (head.tag_ == "NNS" and not articles) else ""
+
+
 def asked_what_it_is(word: str, clause: Clause, answer: Sequence["Token"]) -> Asked | None:
     """ "What is Siberia?": a question of two words and a name."""
     text = answer_text(answer)
@@ -95,17 +112,19 @@ def made(
 ) -> Asked | None:
     """The question and its answer; None for one that an editor would strike."""
     answered = answer if isinstance(answer, str) else answer_text(answer)
-    if not answered or not _may_stand_behind(clause, behind, keeps_subject=keeps_subject):
+    owners = OF_SUBJECT if keeps_subject else _owners(clause.subject) if word == "Who" else frozenset[str]()
+    if not answered or not _may_stand_behind(clause, behind, owners=owners):
         return None
     question = _question(clause, begun, behind)
-    if not _reads_well(question):
+    if not reads_well(question):
         return None
     question = f"{question[:-1]} {tail}?" if tail else question
     tokens = [*(clause.subject_words if keeps_subject and not clause.speaker else []), *behind]
     about, weight = _weighed(tokens, clause, is_told=bool(clause.speaker) and keeps_subject)
     if weight <= 0 or _asks_nothing_particular(clause, tokens, behind):
         return None
-    return Asked(question, answered, word.lower(), weight, tuple(about))
+    word = "which" if word.startswith(("Which ", "What kind ")) else word.lower()
+    return Asked(question, answered, word, weight, tuple(about))
 
 
 def answer_text(answer: Sequence["Token"]) -> str:
@@ -147,15 +166,25 @@ def spoken_of_one(clause: Clause) -> list[str]:
     return spoken
 
 
-def _may_stand_behind(clause: Clause, behind: Sequence["Token"], *, keeps_subject: bool) -> bool:
-    """Whether nothing behind the verb points out of the question, is negated, or is cut off from its clause."""
-    allowed = OF_SUBJECT if keeps_subject else frozenset[str]()
-    allowed |= OF_READER | {"our"} if clause.speaker else frozenset()
+def _owners(subject: "Token") -> frozenset[str]:
+    """What may point at who is asked for: "Who stretched out his arms?", of a boy."""
+    if subject.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in subject.children):
+        return frozenset(("their",))
+    return frozenset(("her", "herself") if subject.lemma_.lower() in FEMALE else ("his", "himself"))
+
+
+def _may_stand_behind(clause: Clause, behind: Sequence["Token"], *, owners: frozenset[str]) -> bool:
+    """Whether nothing behind the verb points out of the question, is negated, or is cut off from its clause.
+
+    `owners` are pronouns that point at what the question names or asks for.
+    """
+    allowed = owners | OF_READER | {"our"} if clause.speaker else owners
     if behind and behind[0].lower_ in ("including", "like"):
         return False  # what was like that is what was asked for
     for token in behind:
         is_pronoun = token.pos_ == "PRON" and token.tag_ not in ("WDT", "WP")
-        if token.lower_ not in allowed and (token.lower_ in POINTING or is_pronoun):
+        is_her = token.lower_ == "her" and token.tag_ != "PRP$"
+        if (token.lower_ not in allowed or is_her) and (token.lower_ in POINTING or is_pronoun):
             return False
         if token.dep_ == "ROOT" or token.tag_ == "WRB" or token.lower_ in _NEGATED:
             return False
@@ -178,7 +207,8 @@ def _question(clause: Clause, begun: Sequence[str], behind: Sequence["Token"]) -
     return re.sub(r"\byou\b", "I" if clause.speaker == READER else "me", re.sub(r"\bour\b", "its", question))
 
 
-def _reads_well(question: str) -> bool:
+def reads_well(question: str) -> bool:
+    """Whether a question has no list, no mark of a text, and no end that lost what stood behind it."""
     words = question.split()
     is_whole = len(words) in ASKED_LENGTH and words[-1].rstrip("?").lower() not in _ENDINGS
     return is_whole and not _ODD.search(question[:-1]) and not _ENUMERATES.search(question)
@@ -225,6 +255,6 @@ def _weighed(tokens: Sequence["Token"], clause: Clause, *, is_told: bool) -> tup
     }
     verb_says = 0.25 * (clause.root.lemma_ not in LIGHT and not clause.is_copula)
     says = len(names) + 0.5 * len(nouns) + verb_says + _BY_SPEAKER * is_told + _BY_TITLE * clause.is_tale
-    if says < LEAST_SAID + _BY_TITLE * clause.is_tale:
+    if says < (LEAST_OF_TALE + _BY_TITLE if clause.is_tale else LEAST_SAID):
         return [], 0.0
     return [*sorted(names), *sorted(nouns)], min(1.0, says / MOST_SAID)

@@ -9,17 +9,19 @@ from functools import lru_cache
 
 from kraq_dspy.language.text import sentences
 from kraq_dspy.language.told import language_of, may_be_english
-from kraq_dspy.reading.acts import SAID_ALOUD, acts_in
+from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.reading.acts import SAID_ALOUD, STATED, acts_in
 from kraq_dspy.reading.analysis import Act, Analysis, Named, Sentence
 from kraq_dspy.reading.asking import asked_of, plain_text
-from kraq_dspy.reading.parse import links_in, named_in
+from kraq_dspy.reading.instructions import asked_of_instruction
+from kraq_dspy.reading.parse import links_in, named_in, told_of
 from kraq_dspy.reading.pipeline import pipeline
-from kraq_dspy.reading.titles import meant_by_pronouns, speaker_of, tale_of
+from kraq_dspy.reading.titles import meant_by_pronouns, says_to_reader, speaker_of, tale_of
 from kraq_dspy.reading.transcripts import SPOKEN, asked_of_turn, turns_of
-from kraq_dspy.reading.turns import label_of, mail_of, speakers_of, without_label
+from kraq_dspy.reading.turns import label_of, mail_of, speakers_of, without_label, without_opening
 
-READING = 5
-"""The version of what is read, and how: to be raised with each change of it."""
+READING = 6
+"""The version of what is read, and how: to be raised with each change of it. Then run `scripts/read_example.py`."""
 MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 """Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
 REMEMBERED = 2_000  # passages
@@ -28,6 +30,8 @@ TELLING = 240  # letters from which on a passage tells its language; a shorter o
 _BATCH = 64  # sentences that are parsed at once
 _APART = re.compile(r"(?<=\w) ([.,;:!?]|'(?:s|t|ll|re|ve|d|m)\b|n't\b)")
 """Punctuation that a data set has set apart from its word."""
+_HYPHEN = re.compile(r"(?<![\w-])(\w+) - (?:(in|of|to|and) - )?(\w+)")
+"""A hyphen that was set apart: "tea - cups", "son - in - law"."""
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _OF_TABLE = re.compile(r"[|\t]")
 _FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")
@@ -48,6 +52,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, Analysis | None] = OrderedDict()
+        self._shipped: Mapping[str, Analysis] = {}
         self._lock = threading.RLock()
 
     def analysis(self, passage: str) -> Analysis | None:
@@ -55,7 +60,7 @@ class Reader:
         passage = passage.strip()
         with self._lock:
             if passage not in self._known:
-                read = next(self._parsed([passage])) if is_english(passage) else None
+                read = self.analyses([passage])[0] if is_english(passage) else None
                 self.remember({passage: read})
             return self._known[passage]
 
@@ -68,10 +73,17 @@ class Reader:
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
 
+    def take_shipped(self, analyses: Mapping[str, Analysis]) -> None:
+        """Parse these passages no more: `MADE_BY` read them before, and each analysis is what it would say again."""
+        with self._lock:
+            self._shipped = {**self._shipped, **analyses}
+
     def analyses(self, passages: Sequence[str]) -> list[Analysis]:
         """What the parser says of passages that are known to be in English."""
         with self._lock:
-            return list(self._parsed(passages))
+            new = [passage for passage in passages if passage not in self._shipped]
+            analyses = {**self._shipped, **dict(zip(new, self._parsed(new), strict=True))} if new else self._shipped
+            return [analyses[passage] for passage in passages]
 
     def _parsed(self, passages: Sequence[str]) -> Iterator[Analysis]:
         titled = [title_and_text(passage) for passage in passages]
@@ -96,7 +108,7 @@ class Reader:
     def _sentences(self, parts: Iterable[tuple[str, _Around]]) -> Iterator[list[Sentence]]:
         """What the parser says of each part; it finds the sentences of texts in one case, which rules do not."""
         every = list(parts)
-        docs = pipeline().pipe((_parseable(text) for text, *_ in every), batch_size=_BATCH)
+        docs = pipeline().pipe((_parseable(text, around.turn) for text, around in every), batch_size=_BATCH)
         for (text, around), doc in zip(every, docs, strict=True):
             spans = list(doc.sents)
             read = []
@@ -107,8 +119,11 @@ class Reader:
                     asked_of(span, around.speaker, around.tale, around.meant, around.turn),
                     acts_in(span, named),
                 )
+                asked += asked_of_instruction(span, around.speaker)
+                if around.speaker and says_to_reader(own_text):
+                    acts.append(Act(STATED, around.speaker, ""))
                 if around.turn and len(own_text.split()) >= SPOKEN.start:
-                    asked += asked_of_turn(without_label(own_text), named, around.turn)
+                    asked += asked_of_turn(without_opening(without_label(own_text)), told_of(span, named), around.turn)
                     acts.append(Act(SAID_ALOUD, around.turn, ""))
                 links = links_in(span, named)
                 read.append(Sentence(own_text, tuple(named), tuple(links), tuple(asked), tuple(acts)))
@@ -160,12 +175,22 @@ def _said_by(speaker: str, sentence: Sentence) -> Sentence:
     return replace(sentence, named=(Named(speaker, "person"), *sentence.named))
 
 
-def _parseable(text: str) -> str:
+def _parseable(text: str, turn: str = "") -> str:
     """The sentence without who speaks it and without citations; in small letters where it is all capitals. Of a table
-    nothing is parsed."""
+    nothing is parsed. `turn` is who speaks."""
     is_prose = len(text) <= LONGEST and not _OF_TABLE.search(text)
     text = plain_text(without_label(text)) if is_prose else ""
+    text = without_opening(text) if turn else text
     text = _APART.sub(r"\1", text)
+    text = _HYPHEN.sub(_joined, text) if text.islower() else text
     letters = [letter for letter in text if letter.isalpha()]
     is_shouted = len(letters) > 20 and sum(map(str.isupper, letters)) > 0.9 * len(letters)
     return text.lower() if is_shouted else text
+
+
+def _joined(hyphen: re.Match[str]) -> str:
+    """The words in one; as they are where the hyphen is a dash, beside a word that tells nothing."""
+    first, between, last = hyphen.groups()
+    if first in STOP or last in STOP:
+        return hyphen[0]
+    return "-".join(filter(None, (first, between, last)))

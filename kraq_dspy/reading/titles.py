@@ -7,6 +7,8 @@ LONGEST_NAME = 6  # words of a title that is a name
 _BRACKETED = re.compile(r" \([^()]*\)$")
 _SITE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|co|uk|info|tv|us)")
 
+_OF_BOTH = re.compile(r"\b(?:we|our|us|you|your)\b", re.IGNORECASE)
+
 
 def speaker_of(title: str) -> str:
     """Who "we" are in a document: the site that its title names; "" if it names none.
@@ -17,6 +19,11 @@ def speaker_of(title: str) -> str:
     return title if _SITE.fullmatch(title) else ""
 
 
+def says_to_reader(sentence: str) -> bool:
+    """Whether a site speaks of itself or to its reader: "We keep your address."."""
+    return _OF_BOTH.search(sentence) is not None
+
+
 def tale_of(title: str, parts: Sequence[str]) -> str:
     """The title of a text all in small letters, which tells of figures; "" of any other.
 
@@ -24,7 +31,8 @@ def tale_of(title: str, parts: Sequence[str]) -> str:
     'the fox and the geese'
     """
     is_short = 0 < len(title.split()) <= 8 and not re.search(r"[\d“”\"]", title)
-    return title if is_short and title.islower() and all(map(str.islower, parts[:10])) else ""
+    is_in_small = title.islower() and all(part == part.lower() for part in parts[:10])  # a part may be a mark alone
+    return title if is_short and is_in_small else ""
 
 
 def meant_by_pronouns(title: str, parts: Sequence[str]) -> list[str]:

@@ -1,21 +1,24 @@
-"""Finds what several passages tell together, and the question that all of them answer.
+"""Finds what passages tell together, and the question that all of them answer.
 
 Statements go together by who does what to what: what affects a thing, how it is used, what somebody did to another. A
-group that no plain question asks about is none.
+group that no plain question asks about is none. A group of one statement is one where its question asks no more than
+that statement tells.
 """
 
 import dataclasses
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import PEOPLE
-from kraq_dspy.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD
+from kraq_dspy.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD, STATED
 from kraq_dspy.reading.analysis import Act, Analysis, Named
 from kraq_dspy.reading.phrasing import third_person
 from kraq_dspy.reading.titles import speaker_of, tale_of
+from kraq_dspy.reading.transcripts import MATTERS
 from kraq_dspy.reading.vocabulary import (
     AFFECTING,
     CAUSING,
@@ -33,6 +36,8 @@ from kraq_dspy.reading.vocabulary import (
 )
 
 FEWEST = 2  # passages
+FEWEST_DEEDS = 2  # of a figure in one passage of a tale
+LONGEST_MATTER = 4  # words of a name that a site is asked about
 LONGEST = 60  # words of a statement
 MOST_NAMED = 8  # things of a sentence that somebody speaks about
 FEWEST_OF_WORD = 3  # passages that tell of what is named by one plain word
@@ -73,39 +78,44 @@ class _Statement:
 class _Form:
     """A form of a question: `{0}` and `{1}` are the names, `{verb}` that of the statements.
 
-    `differ` are the ends of the acts in which the statements have to differ: what is asked for.
+    `differ` are the ends of the acts in which the statements have to differ: what is asked for. `may_be_one` says that
+    one statement answers it.
     """
 
     question: str
     rank: int
     differ: str = "text"
     fewest: int = FEWEST
+    may_be_one: bool = False
 
 
 _FORMS = {
-    "affects": _Form("How {does} {0} affect {1}?", 0),
-    "uses": _Form("What {does} {0} use {1} for?", 0),
-    "handles": _Form("What {does} {0} do with {1}?", 0, "verb"),
+    "affects": _Form("How {does} {0} affect {1}?", 0, may_be_one=True),
+    "uses": _Form("What {does} {0} use {1} for?", 0, may_be_one=True),
+    "handles": _Form("What {does} {0} do with {1}?", 0, "verb", may_be_one=True),
     "treats": _Form("What {does} {0} do to {1}?", 0, "verb"),
     "does": _Form("What {does} {0} {verb}?", 1),
-    "said": _Form("What {does} {0} say about {1}?", 2),
+    "said": _Form("What {does} {0} say about {1}?", 2, may_be_one=True),
     "effects of one verb": _Form("What {does} {0} {verb}?", 1, "object"),
     "one verb": _Form("What {verbs} {0}?", 1, "subject"),
-    "caused": _Form("What causes {0}?", 1, "subject"),
+    "caused": _Form("What causes {0}?", 1, "subject", may_be_one=True),
     "changes": _Form("How {does} {0} change?", 1),
     "should do": _Form("What should {0} do?", 1),
     "should be": _Form("What should {0} be like?", 1),
-    "shared": _Form("Who {is} {0} shared with?", 2),
-    "used": _Form("What {is} {0} used for?", 2),
-    "affected": _Form("What affects {0}?", 2, "subject"),
+    "shared": _Form("Who {is} {0} shared with?", 2, may_be_one=True),
+    "used": _Form("What {is} {0} used for?", 2, may_be_one=True),
+    "affected": _Form("What affects {0}?", 2, "subject", may_be_one=True),
     "effects": _Form("What are the effects of {0}?", 2, "object"),
     "is": _Form("", 2),
+    "befalls": _Form("What happens to {0}?", 3, "verb", may_be_one=True),
     "deeds": _Form("What {does} {0} do?", 3, "verb", 3),
 }
 
 
-def groups_in(analyses: Mapping[str, Analysis]) -> list[Group]:
+def groups_in(analyses: Mapping[str, Analysis], *, may_be_one: bool = False) -> list[Group]:
     """The groups of these passages, by their ids, the most particular first and those that more passages tell of.
+
+    `may_be_one` adds those of one statement, and what a figure does in one passage of a tale.
 
     >>> groups_in({})
     []
@@ -127,7 +137,7 @@ def groups_in(analyses: Mapping[str, Analysis]) -> list[Group]:
         others = statements_by_key["is", "", "", name]
         statements_by_key["is", "", question, name] = [defining, *others]
 
-    groups = (_group(key, statements, words) for key, statements in statements_by_key.items())
+    groups = (_group(key, statements, words, may_be_one=may_be_one) for key, statements in statements_by_key.items())
     whole = [group for group in groups if group is not None]
     return sorted(whole, key=lambda group: (group.rank, -len(group.told), group.question))
 
@@ -146,6 +156,7 @@ def _definitions(analyses: Mapping[str, Analysis]) -> dict[str, tuple[str, _Stat
 
 def _may_be_told(text: str, *, is_tale: bool) -> bool:
     """Whether a sentence says something that can be part of an answer: whole, no speech, no supposition."""
+    text = text if is_tale else text.strip('“”"')
     is_whole = text.endswith((".", "!")) and (is_tale or text[:1].isupper() or text[:1].isdigit())
     is_left_out = "|" in text or (is_tale and re.search(r"[\"“”]", text)) or _SUPPOSED.search(text)
     return is_whole and not is_left_out and len(text.split()) <= LONGEST
@@ -157,7 +168,7 @@ def _keys(acts: Iterable[Act], tale: str, words: "_Words") -> Iterator[tuple[tup
         has_subject = words.may_be_asked(act.subject, tale)
         has_object = words.may_be_asked(act.object, tale)
         forms = [(form, act.subject) for form in _forms_of_subject(act, words, tale)] if has_subject else []
-        forms += [(form, act.object) for form in _forms_of_object(act)] if has_object else []
+        forms += [(form, act.object) for form in _forms_of_object(act, tale)] if has_object else []
         if has_subject and not tale:
             yield ("is", "", "", act.subject.casefold()), act
         for form, name in forms:
@@ -177,6 +188,8 @@ def _keys_of_speech(
             continue
         for other in named[:MOST_NAMED]:
             is_apart = other.text.casefold() not in act.subject.casefold() and words.is_topic(other.text)
+            if act.verb == STATED and not words.is_matter(other.text):
+                continue
             if is_apart and words.may_be_asked(act.subject, tale) and words.may_be_asked(other.text, tale):
                 yield ("said", tale, "", act.subject.casefold(), other.text.casefold()), act
 
@@ -198,7 +211,8 @@ def _forms_of_subject(act: Act, words: "_Words", tale: str) -> Iterator[str]:
     if act.verb in CHANGING and not act.object and not is_doer:
         yield "changes"
     if act.verb in _CHANGED and act.object not in _UNNAMED:
-        yield "effects"
+        if not is_doer:
+            yield "effects"
         if " " not in act.verb:
             yield "effects of one verb"
     elif act.object and act.verb not in UNASKED | LIGHT | _HANDLED:
@@ -207,7 +221,9 @@ def _forms_of_subject(act: Act, words: "_Words", tale: str) -> Iterator[str]:
         yield "deeds"
 
 
-def _forms_of_object(act: Act) -> Iterator[str]:
+def _forms_of_object(act: Act, tale: str) -> Iterator[str]:
+    if tale and act.verb not in UNASKED | LIGHT:
+        yield "befalls"
     if act.verb in _USED:
         yield "used"
     if act.verb in _SHARED:
@@ -232,8 +248,10 @@ def _forms_of_two(act: Act, words: "_Words") -> Iterator[str]:
         yield "treats"
 
 
-def _group(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words") -> Group | None:
-    """The group, if several passages tell different things; else None."""
+def _group(
+    key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words", *, may_be_one: bool
+) -> Group | None:
+    """The group, if several passages tell different things, or one does that `may_be_one`; else None."""
     name_of_form, tale, verb, *names = key
     form = _FORMS[name_of_form]
     is_misread = any(name not in words for name in names) or f"{names[0]} {verb}" in words
@@ -243,8 +261,12 @@ def _group(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Word
     differing = {str(getattr(statement.act, form.differ, statement.text)).casefold() for statement in statements}
     is_of_word = any(words.is_plain_word(name) for name in names) and not tale
     fewest = max(form.fewest, FEWEST_OF_WORD if is_of_word else FEWEST)
-    if len(distinct) < fewest or len(differing - _UNNAMED) < form.fewest:
-        return None
+    are_several = len(distinct) >= fewest and len(differing - _UNNAMED) >= form.fewest
+    if not are_several:
+        is_bare = not tale and not all(words.may_be_said_alone(name, is_used="use" in form.question) for name in names)
+        answers = _answers_alone(form, statements, differing - _UNNAMED, is_tale=bool(tale), words=words)
+        if not may_be_one or is_bare or not answers:
+            return None
 
     was_done = sum(statement.act.past or statement.act.verb == SAID_ALOUD for statement in statements) * 2 > len(
         statements
@@ -267,6 +289,18 @@ def _group(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Word
     return Group(question, tuple(words.written(name) for name in names), distinct, form.rank)
 
 
+def _answers_alone(
+    form: _Form, statements: Sequence[_Statement], differing: AbstractSet[str], *, is_tale: bool, words: "_Words"
+) -> bool:
+    """Whether one statement tells all that the form asks for, or a passage of a tale enough of a figure or a thing."""
+    if not is_tale:
+        is_told = form is _FORMS["said"] or not any(statement.act.past for statement in statements)
+        return form.may_be_one and is_told and bool(differing)
+    if form is _FORMS["befalls"]:
+        return words.is_doer(statements[0].act.object) and bool(differing)
+    return len(differing) >= FEWEST_DEEDS
+
+
 def _told_apart(statements: Sequence[_Statement]) -> dict[str, str]:
     """The first statement of each passage, by the passage's id, without those that say what another says."""
     told: dict[str, str] = {}
@@ -286,7 +320,8 @@ class _Words:
     def __init__(self, analyses: Iterable[Analysis]) -> None:
         self._named: dict[str, Named] = {}
         self._speakers: set[str] = set()
-        self._led_by: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._texts: defaultdict[str, list[str]] = defaultdict(list)
+        self._articles: dict[str, Counter[str]] = {}
         for analysis in analyses:
             for sentence in analysis.sentences:
                 speakers = [Named(act.subject, "person") for act in sentence.acts if act.verb == SAID_ALOUD]
@@ -296,7 +331,7 @@ class _Words:
                     speakers.append(Named(site, "organisation"))
                 for named in (*sentence.named, *speakers):
                     self._named.setdefault(named.text.casefold(), named)
-                    self._led_by[named.text.casefold()][_article_before(named.text, sentence.text)] += 1
+                    self._texts[named.text.casefold()].append(sentence.text)
 
     def __contains__(self, name: str) -> bool:
         return name in self._named
@@ -307,11 +342,35 @@ class _Words:
         return named is not None and (named.kind in ("person", "organisation", "group") or named.head in FIGURES)
 
     def is_topic(self, name: str) -> bool:
-        """Whether somebody speaks about it: nobody, and no plain word."""
-        return not self.is_doer(name) and not self.is_plain_word(name.casefold())
+        """Whether somebody speaks about it: no plain word, nobody that acts or speaks, but people of several words."""
+        named = self._named[name.casefold()]
+        is_people = named.is_phrase and self.is_several(name.casefold())
+        is_nobody = name.casefold() not in self._speakers and (is_people or not self.is_doer(name))
+        return is_nobody and not self.is_plain_word(name.casefold())
+
+    def is_matter(self, name: str) -> bool:
+        """Whether a site may be asked what it says about it: a phrase, or a name of several words that no heading
+        shouts."""
+        named = self._named[name.casefold()]
+        if named.is_phrase:
+            return name.islower()
+        is_short = 1 < len(name.split()) <= LONGEST_MATTER
+        return is_short and not any(word.isupper() and len(word) > 4 for word in name.split())
+
+    def may_be_said_alone(self, name: str, *, is_used: bool) -> bool:
+        """Whether a question of one statement may have it: no plain word; of what is used, one with its article."""
+        if not self.is_phrase(name):
+            return True
+        if " " not in name:
+            return self.is_several(name) and self.is_doer(name)
+        is_matter = name.endswith((*MATTERS, "data", "software"))
+        return not is_used or is_matter or self.is_several(name) or self.spoken(name) != self.written(name)
+
+    def is_phrase(self, name: str) -> bool:
+        return self._named[name].is_phrase
 
     def is_plain_word(self, name: str) -> bool:
-        return " " not in name and self._named[name].is_phrase
+        return " " not in name and self.is_phrase(name)
 
     def may_be_asked(self, name: str, tale: str) -> bool:
         """Whether a name says what is meant: no filler, nobody in general, no figure but of a tale."""
@@ -321,9 +380,10 @@ class _Words:
         if not named.is_phrase:
             return True
         if tale:
-            return named.head not in VAGUE and self._led_by[name.casefold()]["the"] > 0
+            return named.head not in VAGUE and self._led_by(name.casefold())["the"] > 0
         is_somebody = named.head in FIGURES or named.head in PEOPLE
-        if is_somebody or name.split()[0].casefold() in GENERAL:
+        is_people = " " in name and self.is_several(name.casefold())
+        if (is_somebody and not is_people) or name.split()[0].casefold() in GENERAL:
             return False
         if " " in name:
             return named.head not in FILLERS
@@ -331,8 +391,14 @@ class _Words:
 
     def _points_back(self, name: str) -> bool:
         """Whether the passages mostly say "the" before it, though it is a word of its own: "the film"."""
-        led_by = self._led_by[name.casefold()]
+        led_by = self._led_by(name.casefold())
         return led_by["the"] * 2 > led_by.total()
+
+    def _led_by(self, name: str) -> Counter[str]:
+        """How often the passages say each article before a name, folded; "" for none."""
+        if name not in self._articles:
+            self._articles[name] = Counter(_article_before(name, text) for text in self._texts[name])
+        return self._articles[name]
 
     def is_several(self, name: str) -> bool:
         named = self._named[name]
@@ -344,7 +410,7 @@ class _Words:
 
     def spoken(self, name: str) -> str:
         """The name with the article that the passages give it most often."""
-        led_by = self._led_by[name]
+        led_by = self._led_by(name)
         if name in self._speakers:
             return self.written(name)
         article = max(sorted(led_by), key=led_by.__getitem__)

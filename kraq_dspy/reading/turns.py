@@ -22,6 +22,11 @@ _CLOSING = re.compile(
 _SPEECH = re.compile(
     r"\?(?:\s|$)|\b(?:I|I'm|[Yy]ou|[Ww]e|[Mm]y|[Oo]ur|[Oo]kay|OK|[Yy]es|[Yy]eah|[Uu]m|[Uu]h|[Hh]mm|[Tt]hanks?|[Ll]et's)\b"
 )
+_OPENED = re.compile(
+    r"(?:(?:Well|So|And|But|Okay|OK|Yeah|Yes|No|Right|Now|Again|Um|Uh|Thank you(?: very much)?|Thanks"
+    r"|(?:Mr\.|Mrs\.|Madam)? ?(?:Chair|Speaker))(?:,|(?<=And)|(?<=But)|(?<=So)) )+(?=\w)"
+)
+"""What opens a turn before its statement: "Mr. Chair, in May the council met."."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,17 @@ def label_of(sentence: str) -> str:
 def without_label(sentence: str) -> str:
     """The sentence without who speaks it, a greeting, and the closing of a letter."""
     return _CLOSING.sub("", _GREETING.sub("", _LABEL.sub("", sentence, count=1), count=1))
+
+
+def without_opening(turn: str) -> str:
+    """What somebody says without the words that open it.
+
+    >>> without_opening("So, Mr. Chair, in May the council met.")
+    'In May the council met.'
+    """
+    opened = _OPENED.match(turn)
+    stated = turn[opened.end() :] if opened else ""
+    return stated[:1].upper() + stated[1:] if stated else turn
 
 
 def speakers_of(labels: list[str], text: str, is_name: Callable[[str], bool]) -> frozenset[str]:

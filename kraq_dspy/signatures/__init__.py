@@ -63,6 +63,7 @@ from kraq_dspy.signatures.pipeline import GenerateQuestion as GenerateQuestion
 from kraq_dspy.signatures.pipeline import MergeDescriptions as MergeDescriptions
 from kraq_dspy.signatures.pipeline import NameElements as NameElements
 from kraq_dspy.signatures.pipeline import SummarizeCommunity as SummarizeCommunity
+from kraq_dspy.signatures.pipeline import WordQuestion as WordQuestion
 from kraq_dspy.signatures.qa_rag import AnswerFromPairs as AnswerFromPairs
 from kraq_dspy.signatures.qa_rag import DecomposeQuestion as DecomposeQuestion
 from kraq_dspy.signatures.qa_rag import WriteQAPairs as WriteQAPairs

@@ -115,6 +115,15 @@ class GenerateQuestion(dspy.Signature):
     question: str = dspy.OutputField()
 
 
+# Words the question that a part of a statement answers (answer-aware question generation: Du et al., 2017).
+class WordQuestion(dspy.Signature):
+    """Ask for the answer, in one short question that says nothing but what the statement says."""
+
+    statement: str = dspy.InputField()
+    answer: str = dspy.InputField()
+    question: str = dspy.OutputField()
+
+
 # Asks about passages drawn at random: the baseline Random (KRAQ paper, section 2; thesis, chapter 3).
 class AskAboutPassages(dspy.Signature):
     """Ask one short question about a theme that the passages share."""

@@ -7,6 +7,7 @@ references, pairs for training, the rows of an evaluation. An index keeps its ow
 import json
 import os
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +32,9 @@ class JournalFile(Mapping[K, V]):
 
     The file holds whole lines, and memory what `read` makes of each: its key and what is looked up by it. Of two lines
     with one key the later one counts. A last line that a crash of the machine cut off is dropped. Safe for threads.
+
+    One process at a time has the file: from here on if it exists, else from the first line, until `close` or until
+    nothing refers to the journal. To any other process, IndexLockedError names the file.
     """
 
     def __init__(
@@ -40,28 +44,30 @@ class JournalFile(Mapping[K, V]):
         what: str,
         failure: type[KraqError],
         *,
-        in_use: str = "",
+        is_private: bool = False,
         allow_nan: bool = True,
     ) -> None:
         """Read what an earlier run left in `path`; without a path, everything is in memory alone.
 
         `what` names the file in messages, such as "the draft of a test set". Raises `failure` for a line that cannot be
-        read. With `in_use` the file belongs to this process until `close`, and other accounts cannot read it; while
-        another process has it, IndexLockedError says `in_use`. Without `allow_nan`, `keep` raises ValueError for a
-        number that JSON does not have.
+        read, and IndexLockedError while another process has the file. Other accounts cannot read one that `is_private`,
+        and no other journal of this process may have it. Without `allow_nan`, `keep` raises ValueError for a number
+        that JSON does not have.
         """
         self.path = path
         self._read = read
+        self._what = what
+        self._is_private = is_private
         self._allow_nan = allow_nan
         self._held: dict[K, V] = {}
         self._writing = threading.Lock()
-        self._locked_file: int | None = None
+        self._owned: OwnedFile | None = None
         if path is None:
             return
 
         try:
-            if in_use:
-                self._lock(path, in_use)
+            if is_private or path.exists():
+                self._own(path)
             drop_torn_line(path)
             for place, line in json_objects(path, failure, what) if path.exists() else ():
                 try:
@@ -84,21 +90,53 @@ class JournalFile(Mapping[K, V]):
         return len(self._held)
 
     def keep(self, line: Mapping[str, Any]) -> None:
-        """Write a line, and hold it as if it had been read. Raises OSError where the file cannot be written."""
+        """Write a line, and hold it as if it had been read. Raises OSError where the file cannot be written, and
+        IndexLockedError if another process has made the file meanwhile."""
         key, value = self._read(line)
         with self._writing:
             if self.path is not None:
+                if self._owned is None:
+                    self._own(self.path)
                 append_line(self.path, json.dumps(line, ensure_ascii=False, allow_nan=self._allow_nan))
             self._held[key] = value
 
     def close(self) -> None:
-        """Let other processes have the file."""
-        if self._locked_file is not None:
-            os.close(self._locked_file)
-            self._locked_file = None
+        """Let other processes have the file, unless another journal of this process has it too."""
+        self._owned = None
 
-    def _lock(self, path: Path, in_use: str) -> None:
+    def _own(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._locked_file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        if try_lock(self._locked_file) is False:  # None: the file system knows no locks
-            raise IndexLockedError(in_use)
+        self._owned = own_file(path, self._what, is_private=self._is_private)
+
+
+class OwnedFile:
+    """A file that no other process may write while something refers to this; `own_file` makes it."""
+
+    def __init__(self, descriptor: int) -> None:
+        weakref.finalize(self, os.close, descriptor)
+
+
+_owned_files: weakref.WeakValueDictionary[tuple[int, int], OwnedFile] = weakref.WeakValueDictionary()
+"""Those of this process, by device and number: a lock knows descriptors, and a run that failed may go on here."""
+_owning = threading.Lock()
+
+
+def own_file(path: Path, what: str, *, is_private: bool = False) -> OwnedFile:
+    """Take a file, which is made if it is missing, for this process; `what` and `is_private` as for `JournalFile`.
+
+    Raises IndexLockedError while another process has it. On a file system without locks every process may.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600 if is_private else 0o666)
+    status = os.fstat(descriptor)
+    with _owning:
+        shared = None if is_private else _owned_files.get((status.st_dev, status.st_ino))
+        if shared is not None or try_lock(descriptor) is False:
+            os.close(descriptor)
+            if shared is not None:
+                return shared
+            raise IndexLockedError(
+                f"Another process is writing {what} {path.name!r}; wait for it, or give another --out."
+            )
+        owned = OwnedFile(descriptor)
+        _owned_files[status.st_dev, status.st_ino] = owned
+        return owned

@@ -14,9 +14,8 @@ from kraq_dspy._internal.both_ways import call, each, is_blocking, parts_of
 from kraq_dspy._internal.clock import answer_listeners
 from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import ConfigError, KraqError, UnknownRecordError
-from kraq_dspy.indexing.catalogue.review import evidence_for
+from kraq_dspy.indexing.catalogue.evidence import evidence_for
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import answerer_for, fill_in, own_adapter
 from kraq_dspy.programs.conversation import HistoryLike, StandaloneQuestion
@@ -210,8 +209,7 @@ class Answering(ProgramMaker):
         """
         self.require_scope()
         question = normalised(question)
-        there = (self.path / CATALOGUE).is_file()
-        entry = self.answers.exact(question) if there else None
+        entry = self.answers.exact(question) if self.has_answers else None
         if entry is None:
             return None
         try:

@@ -271,6 +271,11 @@ class OpenedIndex(SharedByCopies):
         """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError if it was not run."""
         return open_summarised(self.index, self.embedder)
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the index has a catalogue of prepared answers, approved or not."""
+        return (self.path / CATALOGUE).is_file()
+
     @cached_property
     def answers(self) -> ServedAnswers:
         """The index's catalogue of prepared answers, for QA search; an empty one if there was none.

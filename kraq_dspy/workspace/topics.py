@@ -12,6 +12,7 @@ from itertools import permutations
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.language.headings import stands_in_menus
+from kraq_dspy.language.templates import asks_of_headline
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.spellings import Spellings
@@ -96,6 +97,18 @@ def broad_by_template(index: Index, questions: Iterable[Question]) -> dict[str, 
     unasked = {each.community_id for each in questions if each.is_topic}
     broad = {each.id: each for each in index.all(Community) if is_broad(each) or each.id in unasked}
     return {id: broad[community_id] for id, community_id in by_template.items() if community_id in broad}
+
+
+def asking_first(questions: Iterable[Question], topic_by_id: Mapping[str, str]) -> list[Question]:
+    """The questions as they are listed: those that ask something, then what a headline is about, then topics; of each,
+    the broadest level first, and on a level those of most passages."""
+
+    def place(question: Question) -> tuple[int, int, int]:
+        is_headline = question.model == EMBEDDED and asks_of_headline(question.text)
+        kind = 2 if question.is_topic or question.id in topic_by_id else int(is_headline)
+        return kind, question.level, -len(question.chunk_ids)
+
+    return sorted(questions, key=place)
 
 
 def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:

@@ -168,6 +168,23 @@ def test_a_question_ends_with_the_mark_of_its_language(mark: str) -> None:
     assert KINDS["fact"].fault(f"أين عاشت آدا{mark}", ["London"], [ADA]) == ""
 
 
+def test_an_answer_in_a_script_that_parts_no_words_is_found_in_its_text() -> None:
+    passage = "赵鹏于1997年便加入河南建业青年队，身高185cm。"
+    reply = {"question": "赵鹏于哪一年便加入河南建业青年队？", "answer": "1997年"}
+    assert asked("fact", reply, passage=passage, about=[]).rejected == ""
+
+    reply = {"question": "赵鹏于哪一年便加入河南建业KA队？", "answer": "1998年"}
+    assert asked("fact", reply, passage=passage, about=[]).rejected == "the answer is not in the passages"
+    reply = {"question": "赵鹏于1997年便加入哪一年？", "answer": "1997年"}
+    assert asked("fact", reply, passage=passage, about=[]).rejected == "gives its answer away"
+
+
+def test_an_ordinal_inside_of_a_question_is_no_number_of_a_list() -> None:
+    passage = "Die Galerie für Uhren schloss am 25. Februar 2010."
+    reply = {"question": "1. Welche Galerie schloss am 25. Februar 2010?", "answer": "Die Galerie für Uhren"}
+    assert asked("fact", reply, passage=passage, about=[]).question == "Welche Galerie schloss am 25. Februar 2010?"
+
+
 def test_a_name_is_replaced_as_a_whole_word_alone() -> None:
     with dspy.context(lm=DummyLM([{"changed": "Where did Adam meet Ada?"}])):
         made = SupposeOfAnother()(question="Where did Adam meet Ada?", name="Ada", other="Eve")

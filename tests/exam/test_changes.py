@@ -6,7 +6,8 @@ from kraq_dspy.exam.changes import Change, Changes
 from kraq_dspy.exam.corpus import Corpus
 from kraq_dspy.exam.kinds.false_premise import with_articles
 from kraq_dspy.exam.material import AskedQuestion, Material
-from kraq_dspy.reading.analysis import Analysis, Named, Sentence
+from kraq_dspy.reading.acts import SAID_ALOUD
+from kraq_dspy.reading.analysis import Act, Analysis, Named, Sentence
 from kraq_dspy.records import PHRASE, Chunk, Entity
 
 TEXTS = {
@@ -69,6 +70,38 @@ def test_a_name_is_put_for_one_of_its_kind_that_stands_apart() -> None:
     assert (made.name, made.other) == ("Ada Bell", "Nora Quill")
 
 
+def test_years_and_months_of_other_languages_are_put_for_others() -> None:
+    chinese = {"a": "赵鹏于1997年便加入河南建业青年队。"}
+    made = change(asked("谁于1997年便加入河南建业青年队？", chinese), corpus(chinese, {}))
+    assert made is not None
+    assert made.name == "1997"
+    assert 1985 <= int(made.other) <= 1995
+
+    german = {"a": "Die Galerie für Uhren schloss am 25. Februar."}
+    made = change(asked("Welche Galerie schloss am 25. Februar?", german), corpus(german, {}))
+    assert made is not None
+    assert made.name == "Februar"
+    assert made.other in ("Januar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober",
+                          "November", "Dezember")  # fmt: skip
+
+
+def test_in_other_languages_only_people_are_put_for_people() -> None:
+    texts = {
+        "a": "Der Architekt Karl Voss entwarf die Brücke in Lund.",
+        "b": "Anna Berg malte den Hafen. Anna Berg starb jung.",
+        "c": "Anna Berg lebte in Orr.",
+    }
+    voss = Entity("e1", "Karl Voss", "person", "", ("Karl Voss",), ("a",))
+    berg = Entity("e2", "Anna Berg", "person", "", ("Anna Berg",), ("b", "c"))
+    title = Entity("e3", "Architekt Karl Voss", "person", "", ("Architekt Karl Voss",), ("a",))
+    question = "Was entwarf der Architekt Karl Voss in Lund?"
+
+    made = change(asked(question, texts, ("Karl Voss",)), corpus(texts, {}, [voss, berg]))
+    assert made is not None
+    assert made.other == "Anna Berg"
+    assert change(asked(question, texts, ("Architekt Karl Voss",)), corpus(texts, {}, [title, berg])) is None
+
+
 def test_the_title_of_a_tale_stays_and_its_figure_is_another_tales() -> None:
     texts = {"a": "the fox met the goose .", "b": "the wolf slept ."}
     chunks = [
@@ -86,3 +119,48 @@ def test_the_title_of_a_tale_stays_and_its_figure_is_another_tales() -> None:
 def test_the_article_is_that_of_the_word_put_in() -> None:
     assert with_articles("Who sold a old mill and an new boat?") == "Who sold an old mill and a new boat?"
     assert with_articles("Who wears a uniform in an hour?") == "Who wears a uniform in an hour?"
+
+
+def test_who_spoke_is_put_for_somebody_of_the_meeting_who_is_called_alike_and_never_spoke_beside_the_matter() -> None:
+    turns = {
+        "a": ("m", "Nora Quill", "The harbor levy will rise in spring."),
+        "b": ("m", "Ada Bell", "We mend the pier."),
+        "c": ("n", "Tom Orr", "We sold the mill."),
+        "d": ("m", "Jon Lurr", "The harbor is deep."),
+        "e": ("m", "the Chair", "We begin."),
+    }
+    chunks = [Chunk(id, document, 0, 0, 9, f"{who}: {said}", 9) for id, (document, who, said) in turns.items()]
+    analyses = {
+        id: Analysis("", (Sentence(said, acts=(Act(SAID_ALOUD, who, ""),)),)) for id, (_, who, said) in turns.items()
+    }
+    material = Material("m", "false_premise", {"passage": chunks[0].text, "about": []}, (chunks[0],))
+    question = AskedQuestion(material, "What did Nora Quill say about the harbor levy?", ("It will rise",))
+
+    made = Changes(Corpus(chunks, [], [], analyses)).of(question, random.Random(0))
+
+    assert made is not None
+    assert (made.name, made.other) == ("Nora Quill", "Ada Bell")
+
+
+def test_a_tale_without_another_figure_becomes_another_tale_that_does_not_tell_it() -> None:
+    texts = {"the mill": "the miller sold the grey horse .", "the pier": "the miller slept on the long pier ."}
+    chunks = [Chunk(title, title, 0, 0, len(text), text, 9, title=title) for title, text in texts.items()]
+    material = Material("m", "false_premise", {"passage": texts["the mill"], "about": []}, (chunks[0],))
+    question = AskedQuestion(material, "In “the mill”, what did the miller sell in spring?", ("the grey horse",))
+    corpus_of_tales = Corpus(chunks, [], [])
+
+    made = Changes(corpus_of_tales).of(question, random.Random(0))
+    assert made is not None
+    assert (made.name, made.other) == ("the mill", "the pier")
+
+    of_namesake = AskedQuestion(material, "In “the mill”, what did the mill of the miller make?", ("flour",))
+    assert Changes(corpus_of_tales).of(of_namesake, random.Random(0)) is None
+
+    told = Chunk("t", "t", 0, 0, 9, "in spring the miller had to sell all .", 9, title="the pier")
+    assert Changes(Corpus([*chunks, told], [], [])).of(question, random.Random(0)) is None
+
+
+def test_a_number_of_a_name_and_a_piece_of_a_longer_phrase_stay() -> None:
+    texts = {**TEXTS, "a": "The town of Orr paid the old wage subsidy board for Portal 2 in June."}
+    phrases = {"a": "wage subsidy", "b": "rent subsidy"}
+    assert change(asked("Who paid the wage subsidy board for Portal 2?", texts), corpus(texts, phrases)) is None

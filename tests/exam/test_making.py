@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import dspy
 import pytest
@@ -15,6 +17,7 @@ from kraq_dspy.exam.making import estimate_testset
 from kraq_dspy.exam.testset import as_line, as_row
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.indexing import build_index
+from kraq_dspy.models.lms.engines.rule_based.exam.facts import question_for
 from kraq_dspy.models.lms.local_models import QUESTIONS
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.settings import RoleSettings, Settings
@@ -65,6 +68,40 @@ def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_lef
     assert set(made.left_out.values()) <= {"no question passed", "nothing to ask it of"}
     assert {row.model for row in made} == {"embedded"}
     assert sum(count for count in made.rejected.values()) > 0
+
+
+class Asker(DummyLM):
+    """Asks "In which year" for "When" of what the parse asks, and about what no text says elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        given = re.search(
+            r"statement ## ]]\s+(.+?)\s+\[\[ ## answer ## ]]\s+(.+?)\n", messages[-1]["content"], re.DOTALL
+        )
+        assert given is not None
+        question = question_for(given[1].replace("He ", "Burton ").replace("It ", "Owensboro "), given[2])
+        is_when = question.startswith("When ")
+        self.answers = iter(
+            [{"question": f"In which year {question[5:]}" if is_when else "Who owns the moon of Mars?"}]
+        )
+        return super().forward(prompt, messages, **kwargs)
+
+
+def test_facts_are_worded_by_the_model_of_the_role_asker_and_say_so(folder: Path) -> None:
+    plan = TestsetPlan(8, {"fact": 1})
+    with Workspace.open(folder) as space:
+        by_parse = make_testset(space, plan=plan)
+    with Workspace.open(folder, models={"asker": Asker()}) as space:
+        made = make_testset(space, plan=plan)
+
+    worded = [row for row in made if row.model == "dummy"]
+    assert worded
+    assert all(row.question.startswith("In which year") for row in worded)
+    assert {row.model for row in made} == {"dummy", "embedded"}
+    assert not any("moon" in row.question for row in made)
+    assert {row.model for row in by_parse} == {"embedded"}
 
 
 def test_an_adapter_that_writes_communities_questions_is_not_asked_for_a_test_set(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Runs `kraq finetune` as a shell user does: it leaves a folder with adapter and losses, or a clear error."""
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -35,6 +36,32 @@ def test_a_training_leaves_an_adapter_and_the_losses(
     assert not (out / "checkpoints").exists()
     learned = learned_by([f"transformers/{base}#{out}"])
     assert {fingerprint_of(pair.outputs["question"]) for pair in pairs} == learned  # which `kraq eval` leaves out
+
+
+def test_the_asker_learns_from_people_s_pairs_that_its_checks_let_pass(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "pairs.jsonl.gz", tmp_path / "asker"
+    rows = [
+        {"statement": f"{who} mended the {what} in 1911.", "answer": who, "question": f"Who mended the {what} in 1911?"}
+        for who in ("Nora", "Orla")
+        for what in ("lamp", "gate", "pier")
+    ]
+    more = [{**rows[0], "question": "Who painted the lamp in 1911?"}, {**rows[0], "question": "Who mended it in 1911?"}]
+    lines = [json.dumps({**row, "source": "wiki"}) for row in (*rows, *more)]
+    lines.append(json.dumps({**rows[0], "question": "Who mended the lamp?", "source": "forum"}))
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+
+    words = ("finetune", "asker", "--pairs", str(file), "--base", base, "--out", str(out))
+    code, printed, _ = kraq(monkeypatch, capsys, *words, "--epochs", "1", "--source", "wiki")
+    facts = json.loads((out / "training.json").read_text())
+    assert code == 0
+    assert (facts["step"], facts["data"]["trained_on"] + facts["data"]["held_out"]) == ("asker", len(rows))
+    assert set(learned_by([f"transformers/{base}#{out}"])) == {fingerprint_of(row["question"]) for row in rows}
+    told = " ".join(printed.split())
+    for counted in ("learned from 6", "is of another data set 1", "says what the statement does not 1"):
+        assert counted in told
+    assert f'[roles.asker] model = "transformers/{base}"' in told
 
 
 def test_wrong_files_and_settings_end_with_a_sentence(

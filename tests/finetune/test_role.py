@@ -10,4 +10,5 @@ def test_a_tuned_generator_s_role_has_a_limit_of_tokens_and_a_drafter_s_has_none
     facts = {"served": "transformers/models/small"}
     generator = tomllib.loads(role_of(facts, "generator", Path("adapters/mine")))["roles"]["generator"]
     assert generator == {"model": "transformers/models/small", "adapter": "adapters/mine", "max_tokens": 60}
+    assert "max_tokens = 60" in role_of(facts, "asker", Path("adapters/mine"))
     assert "max_tokens" not in role_of(facts, "drafter", Path("adapters/mine"))

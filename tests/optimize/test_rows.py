@@ -69,6 +69,16 @@ def test_a_label_that_is_no_boolean_is_refused(judging: Callable[[int], list[Row
         split_rows([{**judging(1)[0], "right": "yes"}], JUDGING)
 
 
+def test_a_list_that_a_test_set_is_asked_with_may_be_one_text_but_no_number() -> None:
+    facts = make_target("testset-fact").rows
+    assert facts.example({"passage": "Ada lived on Eigg.", "about": "Eigg"}).about == ["Eigg"]
+    assert facts.example({"passage": "Ada lived on Eigg.", "about": ["Ada", "Eigg"]}).about == ["Ada", "Eigg"]
+    with pytest.raises(EvaluationError, match="dev row 1: about: expected a list of texts, found 3"):
+        split_rows([{"passage": "Ada lived on Eigg.", "about": 3}], facts)
+    with pytest.raises(EvaluationError, match=r"dev row 1: passage is \['Ada'\]; expected text"):
+        split_rows([{"passage": ["Ada"], "about": ["Ada"]}], facts)
+
+
 def test_too_few_rows_are_refused(answering: Callable[[int], list[Row]]) -> None:
     with pytest.raises(EvaluationError, match=r"Found 3 rows to learn from \(3 and 3 after the split\)"):
         split_rows(answering(6), ANSWERING)

@@ -6,6 +6,7 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.reading import pipeline as pipelines
 from kraq_dspy.reading.analysis import Analysis, from_values, to_values
 from kraq_dspy.reading.reader import Reader, is_english, reader, title_and_text
+from kraq_dspy.reading.titles import tale_of
 from kraq_dspy.records import PHRASE
 
 LIGHTHOUSE = (
@@ -64,6 +65,18 @@ def test_each_verb_that_is_joined_by_and_is_asked_about_and_so_is_what_a_study_s
     assert "Who repaired the iron lamps of Harrow?" not in denied
 
 
+def test_a_reason_behind_an_adjective_and_a_value_are_asked_for() -> None:
+    reason = questions("Sales of the lamps were lower in Harrow because of two storms in the north.")
+    assert reason["Why were sales of the lamps lower in Harrow?"] == "because of two storms in the north"
+    value = questions("The statutory tax rate of Harrow is 25%.")
+    assert value["What is the statutory tax rate of Harrow?"] == "25%"
+
+
+def test_a_tale_is_one_where_a_part_of_it_is_a_mark_alone() -> None:
+    assert tale_of("the fox", ['"', "the fox came ."]) == "the fox"
+    assert tale_of("the fox", ["The fox came ."]) == ""
+
+
 @pytest.mark.parametrize(
     ("sentence", "question"),
     [
@@ -98,6 +111,19 @@ def test_a_text_in_small_letters_is_read_and_its_figures_are_asked_about_with_it
     assert len(read(TALE).sentences) == 3
     assert all(question.startswith("In “the fox and the geese”, ") for question in questions(TALE))
     assert questions(TALE)
+
+
+def test_who_did_it_in_a_tale_may_own_what_is_asked_about() -> None:
+    tale = "the mill\nthe squire stretched out his long arms , and the widow gave the black tea - cups to the miller ."
+    asked = questions(tale)
+    assert asked["In “the mill”, who stretched out his long arms?"] == "the squire"
+    assert asked["In “the mill”, who gave the black tea-cups to the miller?"] == "the widow"
+    assert not any("her" in question for question in questions("the mill\nthe squire fell in love with her at once ."))
+
+
+def test_an_answer_that_tells_its_kind_is_asked_for_by_it() -> None:
+    asked = questions("Rubber seals protect the iron lamps of Harrow. The tower needs a delivery company from Harrow.")
+    assert asked["Which seals protect the iron lamps of Harrow?"] == "Rubber seals"
 
 
 def test_a_text_in_capitals_is_read_like_another() -> None:

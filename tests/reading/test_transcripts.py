@@ -30,3 +30,23 @@ def test_hesitation_and_any_one_of_many_are_not_asked_about() -> None:
     )
     assert asked_of_turn("A childcare offer may reach every family in the valley by then.", [OFFER], "Nora Quill") == []
     assert asked_of_turn("The childcare offer will reach every family in the valley.", [OFFER], "") == []
+
+
+def test_what_points_to_the_turn_before_or_leads_the_meeting_is_no_answer() -> None:
+    for said in (
+        "It is monitored by the childcare offer of the valley, according to the law.",
+        "We will now move on to the childcare offer of the whole valley.",
+        "The childcare offer will reach every family in the valley, but—.",
+    ):
+        assert asked_of_turn(said, [OFFER], "Nora Quill") == []
+
+
+def test_what_opens_a_turn_is_none_of_its_statement() -> None:
+    passage = (
+        "Nora Quill: So, Madam Chair, in May 2019 Tom Orr signed the harbor bill of Lurr.\n"
+        "Chair: Thank you.\nNora Quill: Not at all."
+    )
+    analysis = reader().analysis(passage)
+    assert analysis is not None
+    asked = {each.question: each.answer for _, each in analysis.asked()}
+    assert asked["When did Tom Orr sign the harbor bill of Lurr?"] == "May 2019"

@@ -1,18 +1,20 @@
 """Tests that what was paid for is kept in one way in every run's own file, and that files of earlier versions serve."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 
-from kraq_dspy.errors import ConfigError, EvaluationError, KraqError
+from kraq_dspy._internal.files import try_lock
+from kraq_dspy.errors import ConfigError, EvaluationError, IndexLockedError, KraqError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.rows import RowWriter, RunHeader
+from kraq_dspy.eval.rows import RowWriter, RunHeader, forget_failed
 from kraq_dspy.finetune.teacher import PairWriter
 from kraq_dspy.optimize.kept_answers import kept_answers
-from kraq_dspy.papers.tables.data import kept_replies
+from kraq_dspy.papers.tables.replies import kept_replies
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.steps.journal import JournalFile
 from kraq_dspy.steps.kept import outcome_file
@@ -134,6 +136,62 @@ def test_what_another_model_replied_is_asked_again(tmp_path: Path) -> None:
     asked.clear()
     assert replies_to(["q1"], path, dspy.LM("openai/first"), asked) == {"q1": "openai/first"}
     assert asked == set()
+
+
+@contextmanager
+def in_another_process(path: Path) -> Iterator[None]:
+    """The file as a journal of another process has it: a lock knows descriptors, and this one is nobody's here."""
+    with path.open("ab") as file:
+        assert try_lock(file.fileno())
+        yield
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_that_another_process_writes_is_named_and_left_as_it_is(form: str, tmp_path: Path) -> None:
+    keys_in, first, second, _ = FORMS[form]
+    path = tmp_path / "file.jsonl"
+    path.write_text(f"{first}\n{second[:9]}", "utf-8")  # it is writing its second line
+
+    with in_another_process(path), pytest.raises(IndexLockedError, match=r"^Another process is writing the .* '.*json"):
+        keys_in(path)
+    [left] = tmp_path.iterdir()
+    assert left.read_text("utf-8") == f"{first}\n{second[:9]}"
+
+
+def test_of_two_processes_that_begin_a_file_the_later_one_ends_at_its_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl"
+    journal = JournalFile(path, of_key, "the draft", KraqError)
+    path.touch()
+
+    with in_another_process(path), pytest.raises(IndexLockedError):
+        journal.keep({"key": "a", "output": 1})
+    assert not journal
+    assert not path.read_text("utf-8")
+    journal.keep({"key": "a", "output": 1})
+    assert list(journal) == ["a"]
+
+
+def test_a_run_goes_on_in_the_process_in_which_it_failed_and_another_one_waits_for_both(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl"
+    failed = JournalFile(path, of_key, "the draft", KraqError)
+    failed.keep({"key": "a", "output": 1})
+    again = JournalFile(path, of_key, "the draft", KraqError)
+    again.keep({"key": "b", "output": 2})
+
+    failed.close()
+    with path.open("rb") as file:
+        assert not try_lock(file.fileno())
+        again.close()
+        assert try_lock(file.fileno())
+
+
+def test_failed_rows_stay_while_another_process_writes_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(ROW.replace('"metrics": {"recall@5": 1.0}', '"failure": "busy"') % 1 + "\n", "utf-8")
+
+    with in_another_process(path), pytest.raises(IndexLockedError):
+        forget_failed(tmp_path)
+    assert forget_failed(tmp_path) == 1
 
 
 def of_key(line: Any) -> tuple[str, Any]:

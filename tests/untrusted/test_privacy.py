@@ -60,7 +60,8 @@ class Watched:
 
     def start(self, *commands: tuple[str, ...]) -> subprocess.Popen[str]:
         strace = shutil.which("strace")
-        traced = [strace, "-f", "-qq", "-e", "trace=network,openat", "-o", str(self._calls)] if strace else []
+        watching = ["-f", "--seccomp-bpf", "-qq", "-e", "trace=network,openat", "-o", str(self._calls)]
+        traced = [strace, *watching] if strace else []
         words = "\n".join("|".join(command) for command in commands)
         return subprocess.Popen(
             [*traced, sys.executable, "-c", WATCHED, words],

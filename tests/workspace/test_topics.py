@@ -10,12 +10,12 @@ import pytest
 from kraq_dspy import Index, Workspace, build_index
 from kraq_dspy.apps.cli.demo import show_broadest
 from kraq_dspy.apps.mcp.tools import IndexTools
-from kraq_dspy.records import Chunk, Community, Document, Entity, Question, content_id
+from kraq_dspy.records import PARSE, TOPIC, Chunk, Community, Document, Entity, Question, content_id
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.spellings import Spellings
 from kraq_dspy.workspace.suggesting import starters
-from kraq_dspy.workspace.topics import BROAD, is_broad, topic_of, topics
+from kraq_dspy.workspace.topics import BROAD, asking_first, is_broad, topic_of, topics
 from tests.conftest import KeywordEmbedder, WarmShell
 
 EMBEDDER = KeywordEmbedder("knox", "farragut", "memphis")
@@ -169,6 +169,7 @@ def test_starters_begin_with_the_narrower_question(fairs: Path) -> None:
 
 
 def test_the_terminal_lists_the_largest_groups_of_a_level_first(kraq: WarmShell, fairs: Path) -> None:
+    asked_by_a_model(fairs)
     with Index.open(fairs, write=True) as index:
         many, few = (dataclasses.replace(each, level=0) for each in index.questions())
         index.replace(Question, [few, many])
@@ -176,8 +177,20 @@ def test_the_terminal_lists_the_largest_groups_of_a_level_first(kraq: WarmShell,
     assert [row["id"] for row in rows] == [many.id, few.id]
 
 
+def test_what_asks_something_stands_before_headlines_and_these_before_topics() -> None:
+    def question(id: str, text: str, model: str, level: int) -> Question:
+        return Question(id, text, "kraq", id, level, ("c1",), ("d1",), model=model)
+
+    topic = question("topic", "Harrow, lamp", TOPIC, 0)
+    headline = question("headline", "What is “Harrow has a new lamp at last” about?", EMBEDDED, 0)
+    broad = question("broad", "Who built the lamp of Harrow?", EMBEDDED, 0)
+    asks = question("asks", "What did Mira Tolan repair in 1902?", PARSE, 1)
+    listed = asking_first([topic, headline, broad, asks], {"broad": "Harrow, lamp, Mira Tolan"})
+    assert [each.id for each in listed] == ["asks", "headline", "topic", "broad"]
+
+
 def test_the_terminal_shows_the_topic_and_says_so(kraq: WarmShell, fairs: Path) -> None:
-    said = "Broad groups that no model wrote a question for show their topic"
+    said = "show their topic. They stand last."
     shown = kraq("questions", fairs).stdout
     assert "About: Knox County, Tennessee, Knoxville" in shown
     assert "Where was the fair" not in shown
@@ -185,8 +198,8 @@ def test_the_terminal_shows_the_topic_and_says_so(kraq: WarmShell, fairs: Path) 
     assert said in shown
     rows = json.loads(kraq("questions", fairs, "--json").stdout)
     assert [(row["text"], row["topic"]) for row in rows] == [
-        ("Where was the fair of Knox County?", "Knox County, Tennessee, Knoxville"),
         ("What did Farragut hold?", ""),
+        ("Where was the fair of Knox County?", "Knox County, Tennessee, Knoxville"),
     ]
 
     asked_by_a_model(fairs)

@@ -29,7 +29,7 @@ from kraq_dspy.apps.cli.serving import Explore, Serve
 from kraq_dspy.apps.cli.status import Status
 from kraq_dspy.apps.cli.tables import TABLES, ListTables, RunTable
 from kraq_dspy.apps.cli.testset import CoverTestset, MakeTestset, UpdateTestset
-from kraq_dspy.apps.cli.train import Drafter, Generator, MakePairs
+from kraq_dspy.apps.cli.train import Asker, Drafter, Generator, MakePairs
 from kraq_dspy.errors import did_you_mean
 
 
@@ -146,7 +146,9 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "domain": Domain,
         "optimize": Optimize,
         "pairs": MakePairs,
-        "finetune": Group("Train a small model for a step (LoRA).", {"generator": Generator, "drafter": Drafter}),
+        "finetune": Group(
+            "Train a small model for a step (LoRA).", {"generator": Generator, "asker": Asker, "drafter": Drafter}
+        ),
         "lm": Group(
             "Small models that run in this process, and servers of others.", {"get": GetModel, "serve": ServeModel}
         ),

@@ -46,6 +46,8 @@ class Demo(Models):
         from kraq_dspy.asset.corpus.load import bundled_example
         from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+        from kraq_dspy.reading.reader import reader
+        from kraq_dspy.reading.shipped import shipped_analyses
         from kraq_dspy.workspace import Workspace
         from kraq_dspy.workspace.choices import choose_program
 
@@ -57,6 +59,7 @@ class Demo(Models):
         settings = dataclasses.replace(settings, encoder=encoder)
         embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
         questions, corpus = self._questions_and_corpus(example)
+        reader().take_shipped(shipped_analyses(example))
         out = self.out or Path("demo-quick.kraq" if self.quick else "demo.kraq")
         if not self.json:
             say(
@@ -138,13 +141,14 @@ class Demo(Models):
 def show_broadest(space: "Workspace") -> None:
     """The first questions as `kraq questions` lists them."""
     from kraq_dspy.apps.cli.index import TOPICS_SHOWN, shown_question
-    from kraq_dspy.workspace.topics import topics
+    from kraq_dspy.workspace.topics import asking_first, topics
 
-    listed = sorted(space.index.questions(), key=lambda each: (each.level, -len(each.chunk_ids)))[:BROADEST]
-    topic_by_id = topics(space.index, listed)
+    every = list(space.index.questions())
+    topic_by_id = topics(space.index, every)
+    listed = asking_first(every, topic_by_id)[:BROADEST]
     rows = [(each.level, len(each.chunk_ids), shown_question(each, topic_by_id.get(each.id, ""))) for each in listed]
     output.print(grid("", ("level", "passages", "question"), rows, right=("level", "passages"), box=None))
-    if topic_by_id:
+    if any(each.id in topic_by_id for each in listed):
         say(TOPICS_SHOWN)
 
 

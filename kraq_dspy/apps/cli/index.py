@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -81,6 +82,7 @@ class BuildIndex(Builds, Limits, Columns):
             random_questions=self.random_questions,
             program_states=self.program_state or (),
         )
+
         try:
             report = run_build(partial(build, replace=self.replace), settings, self, json=self.json)
         except RemovedDocumentsError as error:
@@ -90,10 +92,12 @@ class BuildIndex(Builds, Limits, Columns):
             if not typer.confirm("Remove them?", err=True):
                 raise typer.Exit(1) from None
             report = run_build(partial(build, replace=True), settings, self, json=self.json)
+
         if not self.json:
-            listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
-            say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
-            if hint and report.counts.get("questions"):
+            has_questions = bool(report.counts.get("questions"))
+            list_them = [(command("questions", out), "bold"), " or "] if has_questions else []
+            say("Try: ", *list_them, (command("ask", out, "YOUR QUESTION"), "bold"))
+            if hint and has_questions:
                 say(hint)
 
 
@@ -153,6 +157,7 @@ class Estimate(Columns):
         if self.json:
             print_json({"estimate": result, "expected": result.expected, "cost": result.cost})
             return
+
         documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
         say(f"{self.corpus}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
         rows = [
@@ -163,6 +168,7 @@ class Estimate(Columns):
         table.add_section()
         table.add_row("together", "", *_cells(result.expected, result.cost), style="bold")
         output.print(table)
+
         first = label(result.stages[0].stage)
         say(f"Number of calls exact, save for retries: {first}. The rest is a guess: {LEAST} to {MOST} times as many.")
         if result.cost is None:
@@ -183,14 +189,18 @@ def _money(cost: float) -> str:
     return "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"
 
 
-TOPICS_SHOWN = "Broad groups that no model wrote a question for show their topic; the narrow questions are inside."
+TOPICS_SHOWN = (
+    "Groups about which nothing could be asked, and broad ones that no model wrote a question for, show their topic. "
+    "They stand last."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListQuestions(Scoped):
     """The representative questions, the largest groups of each level first.
 
-    A broad group that no model wrote a question for shows its topic, the names most linked in it.
+    A group about which nothing could be asked stands behind those that have a question. It shows its topic, the names
+    most linked in it, and so does a broad group that no model wrote a question for.
     """
 
     index_dir: IndexDir
@@ -210,7 +220,7 @@ class ListQuestions(Scoped):
 
     def run(self) -> None:
         from kraq_dspy.asset.corpus.normalise import find_personal
-        from kraq_dspy.workspace.topics import topics
+        from kraq_dspy.workspace.topics import asking_first, topics
 
         if self.starters is not None:
             _show_starters(self, self.starters)
@@ -219,32 +229,32 @@ class ListQuestions(Scoped):
             listed = list(index.questions(self.level, source=self.source, duplicates=self.duplicates))
             deepest = max((question.level for question in index.questions(source=self.source)), default=None)
             topic_by_id = topics(index, listed)
+
         if self.level is not None and deepest is not None and self.level > deepest:
             raise ConfigError(f"--level is {self.level}; the deepest level with questions here is {deepest}.")
-        listed.sort(key=lambda question: (question.level, -len(question.chunk_ids)))
+        listed = asking_first(listed, topic_by_id)
         if self.personal:
             listed = [question for question in listed if find_personal(question.text)]
+
         if self.json:
             print_json([{**asdict(each), "topic": topic_by_id.get(each.id, "")} for each in listed])
-            return
-        if not listed:
+        elif not listed:
             say("No questions here." if self.level is None else f"No questions on level {self.level}.")
-            return
-        if self.personal:  # the text is looked for, which a topic would hide
-            topic_by_id = {}
-        rows = [
-            (
-                each.level,
-                len(each.chunk_ids),
-                len(each.document_ids),
-                shown_question(each, topic_by_id.get(each.id, "")),
-            )
-            for each in listed
-        ]
-        numbers = ("level", "chunks", "files")
-        output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
-        if topic_by_id:
-            say(TOPICS_SHOWN)
+        elif self.personal:  # the text is looked for, which a topic would hide
+            _show_questions(listed, {})
+        else:
+            _show_questions(listed, topic_by_id)
+
+
+def _show_questions(questions: "Sequence[Question]", topic_by_id: Mapping[str, str]) -> None:
+    rows = [
+        (each.level, len(each.chunk_ids), len(each.document_ids), shown_question(each, topic_by_id.get(each.id, "")))
+        for each in questions
+    ]
+    numbers = ("level", "chunks", "files")
+    output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
+    if topic_by_id:
+        say(TOPICS_SHOWN)
 
 
 def shown_question(question: "Question", topic: str) -> Text:

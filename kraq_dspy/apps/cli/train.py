@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,7 +21,11 @@ from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, show_counts, two_columns
 from kraq_dspy.finetune.train_settings import TrainSettings
 
+if TYPE_CHECKING:
+    from kraq_dspy.finetune.pairs import Pair
+
 Kind = Literal["generator", "drafter"]
+Recipe = Literal["generator", "asker", "drafter"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +79,7 @@ class MakePairs(Calls, Limits):
 class Training:
     """The paths, and `TrainSettings` as options."""
 
-    pairs: Annotated[Path, typer.Option("--pairs", metavar="FILE", help="Pairs that `kraq pairs` wrote.")]
+    pairs: Annotated[Path, typer.Option("--pairs", metavar="FILE", help="JSON lines of pairs.")]
     base: Annotated[
         str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
     ]
@@ -83,16 +87,17 @@ class Training:
     replace: Annotated[bool, Flag("--replace", help="Overwrite a finished adapter in --out.")] = False
     json: Json = False
 
-    def train(self, kind: Kind) -> None:
+    def train(self, kind: Recipe, pairs: "list[Pair] | None" = None) -> None:
         from kraq_dspy.finetune.pairs import chats_of, read_pairs
         from kraq_dspy.finetune.training import train_adapter, write_facts
 
         settings = chosen(TrainSettings, self)
         require_writable(self.out)
-        chats = chats_of(read_pairs(self.pairs, kind), kind)
+        pairs = read_pairs(self.pairs, kind) if pairs is None else pairs
+        chats = chats_of(pairs, kind)
         with Bars(quiet=self.json) as bars:
             trained = train_adapter(chats, self.base, self.out, settings, replace=self.replace, progress=bars)
-        facts = write_facts(trained, kind, self.pairs)
+        facts = write_facts(trained, kind, self.pairs, pairs)
         if self.json:
             print_json({"folder": str(self.out), **facts})
         else:
@@ -107,6 +112,24 @@ class Generator(Training):
         self.train("generator")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asker(Training):
+    """Train what words questions on (statement, answer, question) pairs of people. Pairs whose question says more than
+    the statement, or does not stand alone, are left out."""
+
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only pairs of this data set; may be repeated.")
+    ] = None
+
+    def run(self) -> None:
+        from kraq_dspy.finetune.pairs import plain_pairs, read_pairs
+
+        plain, faults = plain_pairs(read_pairs(self.pairs, "asker"), self.source or ())
+        if not self.json:
+            show_counts("Pairs", {"learned from": len(plain), **dict(faults.most_common())})
+        self.train("asker", plain)
+
+
 class Drafter(Training):
     """Train the drafter of Speculative RAG on (question, passages, rationale, response) rows."""
 
@@ -114,7 +137,7 @@ class Drafter(Training):
         self.train("drafter")
 
 
-def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
+def _show(facts: dict[str, Any], kind: Recipe, out: Path) -> None:
     losses = []
     for point in facts["losses"]:
         values = (point[name] for name in ("train", "held_out"))
@@ -133,11 +156,11 @@ def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
     say("\n" + role_of(facts, kind, out))
 
 
-def role_of(facts: dict[str, Any], kind: Kind, out: Path) -> str:
-    """The section of kraq.toml that uses an adapter; that of a generator ends replies that do not end."""
+def role_of(facts: dict[str, Any], kind: Recipe, out: Path) -> str:
+    """The section of kraq.toml that uses an adapter; those of questions end replies that do not end."""
     from kraq_dspy.settings import QUESTION_TOKENS
 
     lines = [f"[roles.{kind}]", f'model = "{facts["served"]}"', f'adapter = "{out}"']
-    if kind == "generator":
+    if kind != "drafter":
         lines.append(f"max_tokens = {QUESTION_TOKENS}")
     return "\n".join(lines)

@@ -24,7 +24,8 @@ from kraq_dspy.apps.serve.served import ServedIndex, asks_a_model
 from kraq_dspy.apps.serve.watch import record_of
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
-from kraq_dspy.indexing.catalogue.review import answer, approve, evidence_for, source_states, waiting
+from kraq_dspy.indexing.catalogue.evidence import evidence_for
+from kraq_dspy.indexing.catalogue.review import answer, approve, source_states, waiting
 from kraq_dspy.indexing.prepare.preparations import required_commands
 from kraq_dspy.records import Community, Entity, Turn
 from kraq_dspy.spec import options_of

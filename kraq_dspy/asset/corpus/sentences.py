@@ -9,7 +9,7 @@ import re
 _ALWAYS_GOES_ON = frozenset(
     "mr mrs ms dr prof st sr sra jr messrs mme mlle mm gen col lt sgt capt rev hon gov sen rep pres mt ft vs cf viz "  # noqa: SIM905
     "e.g i.e p.ex c.-à-d approx ca env al hr fr frl bzw z.b d.h u.a d.i i.d.r s.o vgl ggf evtl inkl exkl zzgl geb "
-    "gest sog avda dña jh mio mrd ph.d".split()
+    "gest sog avda dña jh mio mrd ph.d med phil jur rer".split()
 )
 """Abbreviations behind which a sentence goes on, whatever follows."""
 _BEFORE_A_NUMBER = frozenset(

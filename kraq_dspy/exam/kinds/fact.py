@@ -1,5 +1,6 @@
 """Asks what one passage answers."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kraq_dspy import signatures
@@ -21,6 +22,12 @@ class Fact(Kind):
     def materials(self, corpus: Corpus) -> list[Material]:
         """Each passage, with the names that it tells of."""
         return [
-            Material("", "", {"passage": chunk.passage, "about": corpus.names_of.get(chunk.id, [])}, (chunk,))
+            Material(
+                "", "", {"passage": chunk.passage, "about": self.about(corpus.names_of.get(chunk.id, []))}, (chunk,)
+            )
             for chunk in corpus.chunks
         ]
+
+    def about(self, names: Sequence[str]) -> list[str]:
+        """The names of a passage, in the order in which the step that asks sees them."""
+        return list(names)

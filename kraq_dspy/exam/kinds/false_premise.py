@@ -27,6 +27,10 @@ class FalsePremise(Fact):
     share = 0.05
     has_answer = False
 
+    def about(self, names: Sequence[str]) -> list[str]:
+        """From the second on, so that of several statements another one may be asked than for a fact."""
+        return [*names[1:], *names[:1]]
+
     async def rows(
         self, run: "ExamRun", questions: Sequence[AskedQuestion], rows: Sequence[TestsetRow]
     ) -> list[tuple[TestsetRow, str]]:

@@ -1,6 +1,7 @@
 """Asks a question for a fact whose documents are hidden from whoever is examined."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from kraq_dspy.exam.kinds.fact import Fact
 from kraq_dspy.exam.material import AskedQuestion
@@ -14,6 +15,10 @@ class Unanswerable(Fact):
     what = "Nothing answers, since the documents that do are hidden."
     share = 0.15
     has_answer = False
+
+    def about(self, names: Sequence[str]) -> list[str]:
+        """The other way round, so that of several statements another one is asked than for a fact."""
+        return list(names[::-1])
 
     def row(self, row: TestsetRow, question: AskedQuestion) -> TestsetRow:
         return dataclasses.replace(

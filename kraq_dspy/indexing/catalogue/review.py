@@ -1,14 +1,15 @@
 """Reviews what waits in a catalogue: questions without an answer, answers nobody approved, answers gone stale."""
 
-import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.asset.store.catalogue import Catalogue
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import CatalogueError
 from kraq_dspy.indexing.catalogue.sources import document_hashes, present_sources, sources_of
-from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk
+from kraq_dspy.records import CatalogueEntry
+
+if TYPE_CHECKING:
+    from kraq_dspy.asset.store.index import Index
 
 
 def waiting(catalogue: Catalogue) -> list[CatalogueEntry]:
@@ -17,7 +18,9 @@ def waiting(catalogue: Catalogue) -> list[CatalogueEntry]:
     return sorted(entries, key=lambda entry: (entry.status, -entry.asked, entry.number))
 
 
-def approve(index: Index, catalogue: Catalogue, number: int, *, by: str, version: int | None = None) -> CatalogueEntry:
+def approve(
+    index: "Index", catalogue: Catalogue, number: int, *, by: str, version: int | None = None
+) -> CatalogueEntry:
     """Served from now on. Its sources are the documents as they are now; those that are gone no longer count.
 
     Nothing changes if it is approved and its sources are up to date. Raises CatalogueError for an entry that has no
@@ -31,7 +34,7 @@ def approve(index: Index, catalogue: Catalogue, number: int, *, by: str, version
 
 
 def answer(
-    index: Index,
+    index: "Index",
     catalogue: Catalogue,
     number: int,
     text: str,
@@ -58,18 +61,7 @@ def answer(
     return catalogue.change(number, by=by, version=version, **fields)
 
 
-def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[AnswerEvidence]:
-    """Return what an answer can be judged by: the passages that a program saw, else those of the
-    sources that share the most words with question and answer."""
-    if entry.evidence:
-        return list(entry.evidence)
-    answer_words = _words(f"{entry.question} {entry.answer}")
-    chunks = [chunk for source in entry.sources for chunk in index.all(Chunk, document_id=source.document_id)]
-    chunks.sort(key=lambda chunk: -len(answer_words & _words(chunk.passage)))
-    return [AnswerEvidence.of(chunk) for chunk in chunks[:count]]
-
-
-def source_states(index: Index, entry: CatalogueEntry) -> dict[str, str]:
+def source_states(index: "Index", entry: CatalogueEntry) -> dict[str, str]:
     """Tell for each document that the answer rests on: "as it was", "changed" or "gone"."""
     hashes = document_hashes(index, [source.document_id for source in entry.sources])
     return {
@@ -80,7 +72,3 @@ def source_states(index: Index, entry: CatalogueEntry) -> dict[str, str]:
         else "changed"
         for source in entry.sources
     }
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))

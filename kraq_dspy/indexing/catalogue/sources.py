@@ -3,11 +3,14 @@
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, content_hash, is_stale
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.records import AnswerSource, CatalogueEntry, Document
+
+if TYPE_CHECKING:
+    from kraq_dspy.asset.store.index import Index
 
 
 def open_catalogue(index_dir: Path, *, write: bool = False) -> Catalogue | None:
@@ -27,13 +30,13 @@ def count_answers(index_dir: Path) -> dict[str, int] | None:
         return catalogue.counts() if catalogue else None
 
 
-def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
+def document_hashes(index: "Index", document_ids: Collection[str]) -> dict[str, str]:
     """Hashes of those documents that exist, by id."""
     known_ids = sorted(index.known(Document, set(document_ids)))
     return {document.id: content_hash(document) for document in index.get(Document, known_ids)}
 
 
-def sources_of(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
+def sources_of(index: "Index", document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
     """The documents as they are now, each once. Raises UnknownRecordError for one that the index does not have."""
     ids = list(dict.fromkeys(document_ids))
     hashes = document_hashes(index, ids)
@@ -46,14 +49,14 @@ def sources_of(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource,
     return tuple(AnswerSource(document_id, hashes[document_id]) for document_id in ids)
 
 
-def present_sources(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
+def present_sources(index: "Index", document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
     """Do as `sources_of` does, without those that are gone."""
     ids = list(dict.fromkeys(document_ids))
     hashes = document_hashes(index, ids)
     return tuple(AnswerSource(each, hashes[each]) for each in ids if each in hashes)
 
 
-def overdue(index: Index) -> list[int]:
+def overdue(index: "Index") -> list[int]:
     """Numbers of the approved entries whose documents have changed or are gone: they must not be served."""
     with opened_catalogue(index.path) as catalogue:
         approved = catalogue.entries("approved") if catalogue else []
@@ -61,11 +64,11 @@ def overdue(index: Index) -> list[int]:
     return [entry.number for entry in approved if is_stale(entry, hashes)]
 
 
-def flag_stale(index: Index) -> list[int]:
+def flag_stale(index: "Index") -> list[int]:
     """Mark those entries as stale; nothing happens if there is no catalogue. Returns their numbers."""
     with opened_catalogue(index.path, write=True) as catalogue:
         return catalogue.flag_stale(_hashes(index, catalogue.entries("approved"))) if catalogue else []
 
 
-def _hashes(index: Index, entries: Iterable[CatalogueEntry]) -> dict[str, str]:
+def _hashes(index: "Index", entries: Iterable[CatalogueEntry]) -> dict[str, str]:
     return document_hashes(index, {source.document_id for entry in entries for source in entry.sources})

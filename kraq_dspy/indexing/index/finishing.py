@@ -14,6 +14,7 @@ from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.indexing.floor.floor import has_floor, keep_floor
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.programs.kraq.asked_by import AskedBy
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.reading.analysis import Analysis
@@ -52,13 +53,14 @@ class BuildParts:
     def stages(self) -> list[Stage]:
         """Every stage that asks models, with its role and its program."""
         kraq = self.kraq
-        return [
+        stages: list[Stage] = [
             ("extract", "extractor", kraq.extract),
             ("confirm", "summarizer", kraq.confirm),
             ("describe", "summarizer", kraq.describe),
             ("summarize", "summarizer", kraq.summarize),
             ("ask", "generator", kraq.ask),
         ]
+        return stages if kraq.word is None else [*stages, ("word", "asker", kraq.word)]
 
     @property
     def fingerprint(self) -> str:
@@ -218,11 +220,23 @@ class Finishing:
 
         questions = in_reading_order([question async for question in coming], [c.id for c in communities])
         self._progress.finish("ask")
-        return await asyncio.to_thread(asked_by.leading_back, questions)
+        questions = await asyncio.to_thread(asked_by.leading_back, questions)
+        return await self._in_words(questions, communities, asked_by)
+
+    async def _in_words(
+        self, questions: list[Question], communities: Sequence[Community], asked_by: AskedBy
+    ) -> list[Question]:
+        results = self._index.results
+        with results.watching("word") as worded_now:
+            in_words = await self._kraq.in_words(questions, communities, asked_by, self._steps)
+        results.forget_outdated("word", worded_now, {each.community_id or "" for each in questions})
+        self._progress.finish("word")
+        return in_words
 
     async def _keep_asked(self, questions: list[Question]) -> None:
         with_question = {question.community_id for question in questions if question.community_id}
-        self._index.results.prune("ask", with_question | set(self._index.ids(Summary)))
+        for stage in ("ask", "word"):
+            self._index.results.prune(stage, with_question | set(self._index.ids(Summary)))
 
         with self._index.results.watching("ask random") as drawn_now:
             if self._parts.random_questions:

@@ -1,5 +1,6 @@
 """Counts the communities about which a template asked in place of the generator, and says why."""
 
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ STAGE = "ask"
 MOST = 0.5
 """Share of the generator's communities about which templates may ask without a warning."""
 REASONS = 3
-_LONGEST_REASON = 80  # characters of a failed call's
+_LONGEST_REASON = 120  # characters of a failed call's
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,20 @@ def asked_in_place(index: Index, instructions: str) -> AskedInPlace:
         if question is None or question.model not in WITHOUT_MODEL:
             continue
         if community_id in failed:
-            reasons[f"was not written: {failed[community_id][:_LONGEST_REASON]}"] += 1
+            reasons[_of_a_failure(failed[community_id])] += 1
         else:
             reply = str(replies[community_id]["question"])
             reasons[fault_of(reply, instructions) or "leads to none of the community's passages"] += 1
     total = len(replies.keys() | failed.keys())
     return AskedInPlace(generator, total, reasons.total(), tuple(reasons.most_common(REASONS)))
+
+
+def _of_a_failure(reason: str) -> str:
+    """Why a call brought no question, whole or up to a word.
+
+    >>> _of_a_failure("Kept as far as it goes: the reply was cut off at the limit of tokens (max_tokens = 60)")
+    'is of no use: Kept as far as it goes: the reply was cut off at the limit of tokens (max_tokens = 60)'
+    >>> _of_a_failure("No answer from http://localhost:8000/v1. " * 9)[-30:]
+    'st:8000/v1. No answer from ...'
+    """
+    return f"is of no use: {textwrap.shorten(reason, _LONGEST_REASON, placeholder=' ...')}"

@@ -15,7 +15,7 @@ from kraq_dspy.eval.scoring import RowScorer, Scores
 from kraq_dspy.eval.system import AskedSystem
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.papers.tables import systems
-from kraq_dspy.papers.tables.data import PreparedIndex
+from kraq_dspy.papers.tables.indexes import PreparedIndex
 from kraq_dspy.papers.tables.run import Run
 from kraq_dspy.papers.tables.table import System
 from kraq_dspy.records import Hit

@@ -31,7 +31,7 @@ from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.tables import systems
 from kraq_dspy.papers.tables.asking import prepared_space, work_of
-from kraq_dspy.papers.tables.data import kept_replies
+from kraq_dspy.papers.tables.replies import kept_replies
 from kraq_dspy.papers.tables.run import Run
 from kraq_dspy.papers.tables.table import System
 from kraq_dspy.ports import Progress, SilentProgress

@@ -7,7 +7,7 @@ from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.rows import ROWS_FILE, read_rows
 from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.papers.tables import systems
-from kraq_dspy.papers.tables.data import is_indexed, place_of_index
+from kraq_dspy.papers.tables.indexes import is_indexed, place_of_index
 from kraq_dspy.papers.tables.run import Run
 from kraq_dspy.papers.tables.table import System
 from kraq_dspy.settings import Settings

@@ -12,7 +12,7 @@ from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.metrics.questions import pair_questions
 from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.papers.tables import systems
-from kraq_dspy.papers.tables.data import PreparedIndex
+from kraq_dspy.papers.tables.indexes import PreparedIndex
 from kraq_dspy.papers.tables.run import Run
 from kraq_dspy.papers.tables.table import System
 from kraq_dspy.settings import EMBEDDED, Settings

@@ -18,7 +18,8 @@ from kraq_dspy.eval.scoring import RowScorer
 from kraq_dspy.indexing.index.in_place import asked_in_place
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.tables import systems
-from kraq_dspy.papers.tables.data import ExampleSet, PreparedIndex, prepare_index
+from kraq_dspy.papers.tables.data import ExampleSet
+from kraq_dspy.papers.tables.indexes import PreparedIndex, prepare_index
 from kraq_dspy.papers.tables.table import EvalTable, System
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.records import Chunk

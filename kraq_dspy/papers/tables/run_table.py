@@ -9,7 +9,9 @@ from kraq_dspy.eval.scoring import require_metric
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.tables import asking, catalogue_search, question_quality
 from kraq_dspy.papers.tables.cost import cost_in_words
-from kraq_dspy.papers.tables.data import load, prepared, with_model_references
+from kraq_dspy.papers.tables.data import load
+from kraq_dspy.papers.tables.indexes import prepared
+from kraq_dspy.papers.tables.replies import with_model_references
 from kraq_dspy.papers.tables.run import Run, RunOptions
 from kraq_dspy.papers.tables.systems import require_looked_up, with_equal_questions
 from kraq_dspy.papers.tables.table import EvalTable

@@ -35,7 +35,8 @@ from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_headline, asks_o
 from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.question_text import stands_alone
-from kraq_dspy.programs.kraq.representative import representative
+from kraq_dspy.programs.kraq.representative import representatives
+from kraq_dspy.programs.kraq.wording import Stated, stated_in
 from kraq_dspy.reading.analysis import Analysis
 from kraq_dspy.reading.reader import reader
 from kraq_dspy.records import PARSE, TOPIC, Chunk, Community, Entity, Question, Summary, content_id
@@ -242,7 +243,7 @@ class AskedBy:
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
         if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
-        if of_statement := self._asked_of_statements(community):
+        if of_statement := self._asked_of_statements.get(community.id):
             return Wording(of_statement, PARSE)
         turned = by_rule(turns_statements=community.level > 0)
         if asks_of_something(turned):
@@ -250,12 +251,24 @@ class AskedBy:
         title = summary.strip().partition("\n")[0]
         return Wording(clipped(title, LONGEST_TOPIC), TOPIC)
 
-    def _asked_of_statements(self, community: Community) -> str:
-        """The question that stands for the community among those that its statements answer; "" for none."""
-        members = [self._entities[id] for id in community.entity_ids if id in self._entities]
-        weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
-        analyses = self._source.analyses(evenly(community.chunk_ids, MOST_READ))
-        return representative(analyses, weight_of_name)
+    @cached_property
+    def _asked_of_statements(self) -> dict[str, str]:
+        """The question that stands for each community among those that its statements answer, by the community's id.
+
+        The broadest choose first. A community takes what none before it has, if its statements answer more than one.
+        """
+        chosen: dict[str, str] = {}
+        taken: set[str] = set()
+        for community in sorted(self._communities, key=_broadest_first):
+            members = [self._entities[id] for id in community.entity_ids if id in self._entities]
+            weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
+            analyses = self._source.analyses(evenly(community.chunk_ids, MOST_READ))
+            questions = representatives(analyses, weight_of_name)
+            question = next((question for question in questions if question not in taken), next(iter(questions), ""))
+            if question:
+                taken.add(question)
+                chosen[community.id] = question
+        return chosen
 
     def is_usable(self, question: str, model: str, instructions: str) -> bool:
         """Whether the model's question stays.
@@ -275,7 +288,7 @@ class AskedBy:
         if not self._is_mixed:
             return list(questions)
         placed_questions = [
-            question if question.model in WITHOUT_MODEL else _worded(question, placed(question.text, self._subject))
+            question if question.model in WITHOUT_MODEL else worded(question, placed(question.text, self._subject))
             for question in questions
         ]
         doubtful = [
@@ -291,8 +304,12 @@ class AskedBy:
         for question, chunk_ids in zip(doubtful, nearest, strict=True):
             if chunk_ids and not any(chunk_id in question.chunk_ids for chunk_id in chunk_ids):
                 wording = self._asked_of[_of(question)]
-                astray[question.id] = dataclasses.replace(_worded(question, wording.text), model=wording.model)
+                astray[question.id] = dataclasses.replace(worded(question, wording.text), model=wording.model)
         return [astray.get(question.id, question) for question in placed_questions]
+
+    def stated(self, community: Community, question: str) -> Stated | None:
+        """The statement of the community that its parse turned into the question; None for another question."""
+        return stated_in(question, self._source.analyses(evenly(community.chunk_ids, MOST_READ)).values())
 
     def _has_question(self, community_id: str) -> bool:
         wording = self._asked_of.get(community_id)
@@ -416,5 +433,6 @@ def _of(question: Question) -> str:
     return question.community_id or ""
 
 
-def _worded(question: Question, text: str) -> Question:
+def worded(question: Question, text: str) -> Question:
+    """The question with another text, which its id depends on."""
     return dataclasses.replace(question, id=content_id("question", _of(question), text), text=text)

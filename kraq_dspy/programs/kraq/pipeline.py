@@ -1,6 +1,7 @@
 """Leads from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
 import asyncio
+import dataclasses
 import logging
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ from kraq_dspy.asset.graph.similar_names import meant_alike, merged_unasked, spe
 from kraq_dspy.asset.graph.weighing import weak_phrases
 from kraq_dspy.language.templates import NOTHING_NAMED
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.asked_by import AskedBy, GeneratorAlone, ListedPassages, Passages, Wording, each_of
+from kraq_dspy.programs.kraq.asked_by import AskedBy, GeneratorAlone, ListedPassages, Passages, Wording, each_of, worded
 from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
 from kraq_dspy.programs.kraq.describe import (
     AskQuestion,
@@ -38,10 +39,11 @@ from kraq_dspy.programs.kraq.describe import (
     shown_summary,
 )
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
-from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
+from kraq_dspy.programs.kraq.wording import PutInWords, Stated
+from kraq_dspy.records import PARSE, Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import SavableModule
-from kraq_dspy.steps.direct import DirectSteps, Item, OrderedItems, Steps
+from kraq_dspy.steps.direct import DirectSteps, Done, Item, OrderedItems, Steps
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +55,10 @@ DESCRIBED = 60  # tokens of a description that go with a name which may be anoth
 class KRAQ(SavableModule):
     """The five stages as one program: `kraq(chunks=...)` in memory, or stage by stage over a store.
 
-    The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`): optimize,
-    replace or save each alone. Every stage takes `steps`, which decides how a program is mapped over items: at once in
-    memory (`DirectSteps`), or kept on disk and resumed (`steps.kept`). `load` takes what `kraq optimize` saved.
+    The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`, and `word` if
+    the settings have a role "asker"): optimize, replace or save each alone. Every stage takes `steps`, which decides
+    how a program is mapped over items: at once in memory (`DirectSteps`), or kept on disk and resumed (`steps.kept`).
+    `load` takes what `kraq optimize` saved.
 
     >>> from kraq_dspy import Corpus, Workspace
     >>> chunks = Corpus.from_texts(["Ada Lovelace met Charles Babbage in London."]).chunks
@@ -76,6 +79,7 @@ class KRAQ(SavableModule):
         self.summarize = DescribeCommunity()
         self.ask = AskQuestion(candidates(self.settings))
         self.ask_random = AskRandomQuestion(candidates(self.settings))
+        self.word = PutInWords() if "asker" in self.settings.roles else None
 
     async def aforward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
         """`extractions`, `graph`, `communities`, `summaries` and `questions` of the chunks."""
@@ -94,6 +98,7 @@ class KRAQ(SavableModule):
         shown = asked_by.shown(summaries.values(), set(summaries))
         asked_questions = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
         questions = asked_by.leading_back([question async for question in asked_questions])
+        questions = await self.in_words(questions, communities, asked_by, steps)
 
         return dspy.Prediction(
             extractions=extractions,
@@ -329,6 +334,28 @@ class KRAQ(SavableModule):
             if instead is not None:
                 yield question(by_id[community_id], instead.text, instead.model)
 
+    async def in_words(
+        self, questions: Sequence[Question], communities: Sequence[Community], asked_by: AskedBy, steps: Steps
+    ) -> list[Question]:
+        """The questions, those that the parse made of a statement in the words of the role "asker" where it has a model
+        and these have no fault; each has the name of who worded it."""
+        if self.word is None:
+            return list(questions)
+        by_id = {community.id: community for community in communities}
+        stated: dict[str, Stated] = {}
+        for question in questions:
+            community = by_id.get(question.community_id or "") if question.model == PARSE else None
+            statement = asked_by.stated(community, question.text) if community else None
+            if community is not None and statement is not None:
+                stated[community.id] = statement
+
+        items = [Item(id, statement.inputs()) for id, statement in stated.items()]
+        in_words: dict[str, Done] = {}
+        async for done in steps.map("word", "asker", self.word, items, total=len(items)):
+            if not done.prediction.fault:
+                in_words[done.id] = done
+        return [_in_words(question, in_words.get(question.community_id or "")) for question in questions]
+
     def central_names(self, entities: Iterable[Entity]) -> Callable[[Community], tuple[str, ...]]:
         """The names of a community's `settings.questions.names` entities with the most relationships."""
         known = {entity.id: (-entity.degree, entity.name) for entity in entities}
@@ -398,6 +425,12 @@ def in_reading_order(questions: Iterable[Question], community_ids: Iterable[str]
     """Questions in the order of their communities (broadest first); those without a community last, by id."""
     place = {community_id: number for number, community_id in enumerate(community_ids)}
     return sorted(questions, key=lambda q: (place.get(q.community_id or "", len(place)), q.id))
+
+
+def _in_words(question: Question, done: Done | None) -> Question:
+    if done is None or question.model != PARSE:
+        return question
+    return dataclasses.replace(worded(question, done.prediction.question), model=done.model)
 
 
 def _described(name: NameCount, description: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.language.text import UNSPACED
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.records import Question
@@ -18,7 +19,7 @@ ECHO = 5
 """Words of the instructions in a row that make a question a repetition of its task."""
 
 _AROUND = " \t\"'*-"
-_NUMBERED = re.compile(r"(?:\(?\d{1,2}[.):]\s+(?![A-Z]{2,4}\b)|(?i:Q|Question)\s?\d{0,2}\s?[.:]\s*)")
+_NUMBERED = re.compile(r"^(?:\(?\d{1,2}[.):]\s+(?![A-Z]{2,4}\b)|(?i:Q|Question)\s?\d{0,2}\s?[.:]\s*)")
 """What a list or a quiz has before a question; "1. FC Nuremberg" is a name."""
 LONGEST = 400  # characters of a question
 
@@ -135,12 +136,13 @@ def fault_of(question: str, instructions: str) -> str:
 
 
 def shares_a_word(question: str, text: str) -> bool:
-    """Whether a telling word of the question begins as one of the text's; true where one of both has no Latin letters.
+    """Whether a telling word of the question begins as one of the text's; true where one of both has no Latin letters,
+    and where the question has letters of a script that parts no words.
 
     >>> shares_a_word("Who led Kenya?", "A Kenyan state."), shares_a_word("Who led Kenya?", "Ada lived in London.")
     (True, False)
     """
-    if _LATIN.search(question) is None or _LATIN.search(text) is None:
+    if _LATIN.search(question) is None or _LATIN.search(text) is None or UNSPACED.search(question):
         return True
 
     beginnings = _beginnings(text)

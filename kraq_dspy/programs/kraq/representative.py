@@ -1,5 +1,9 @@
 """Chooses the question that stands for a community among those that its statements answer.
 
+What statements of several passages answer together comes first, then what one statement of a name does, then what a
+form asks of one statement: "What did X say about Y?".
+
+
 The statement nearest to the middle of all of them says most of what they share (centroids: Radev et al. 2004, MEAD).
 Its question also has to cover the community: the share of its entities that the statement names, weighed by how
 connected they are, and the share of its passages that name one of these. So a broad community is not asked about a
@@ -13,8 +17,13 @@ from dataclasses import dataclass
 
 from kraq_dspy.language.text import content_words
 from kraq_dspy.reading.analysis import Analysis, Asked, Sentence
+from kraq_dspy.reading.together import FEWEST, Group, groups_in
+from kraq_dspy.reading.transcripts import asked_of_agenda
 
 LEAST = 0.3  # weight of a question that may stand for a community
+NARROW = 3  # passages of a community that may be asked about what its names are not
+LEAST_OF_OTHER = 0.5  # of one that has none of the community's names, which its answer has
+OTHER = 0.1  # how much such a question counts
 TELLING = 9  # words from which on a question says enough
 MOST_COMPARED = 400  # statements
 
@@ -25,16 +34,58 @@ class _Candidate:
     sentence: Sentence
     asked: Asked
     names: frozenset[str]
+    asks_of_it: bool  # whether the question has one of the names, and not its answer alone
 
 
-def representative(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> str:
-    """The question of the community whose passages these are, by the chunk's id; "" if none may stand for it.
+def representatives(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> list[str]:
+    """The questions that may stand for the community whose passages these are, by the chunk's id, the best first.
 
     `weight_of_name` has the community's names, folded.
     """
+    every = groups_in(analyses, may_be_one=True)
+    groups = [group for group in every if _is_of(group, weight_of_name)]
+    groups.sort(key=lambda group: _worth_of_group(group, weight_of_name), reverse=True)
+    several = [group.question for group in groups if len(group.told) >= FEWEST]
+    alone = [group.question for group in groups if len(group.told) < FEWEST]
+    of_names = [*several, *_of_statements(analyses, weight_of_name), *alone] or _of_talk(analyses, weight_of_name)
+    return of_names or (_of_passages(analyses, every) if len(analyses) <= NARROW else [])
+
+
+def _of_passages(analyses: Mapping[str, Analysis], groups: Iterable[Group]) -> list[str]:
+    """What a few passages answer where they say nothing that can be asked of their community's names."""
+    asked = [asked for analysis in analyses.values() for _, asked in analysis.asked() if asked.weight >= LEAST_OF_OTHER]
+    asked.sort(key=lambda asked: -asked.weight)
+    return [*(each.question for each in asked), *(group.question for group in groups)]
+
+
+def _is_of(group: Group, weight_of_name: Mapping[str, float]) -> bool:
+    """Whether the last thing that the question names is one of the community's."""
+    return group.names[-1].casefold() in weight_of_name
+
+
+def _worth_of_group(group: Group, weight_of_name: Mapping[str, float]) -> tuple[int, float, int]:
+    """How many passages tell of it, how connected the community is by its names, and how particular it is."""
+    weight = sum(weight_of_name.get(name.casefold(), 0.0) for name in group.names)
+    return len(group.told), weight, -group.rank
+
+
+def _of_talk(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> list[str]:
+    """What was said about each point of a talk's agenda, those first that have more of the community's names."""
+    titles = Counter(analysis.title for analysis in analyses.values())
+    title = max(titles, key=titles.__getitem__, default="")
+    asked = asked_of_agenda(title) if titles[title] * 2 > len(analyses) else []
+
+    def names(question: str) -> float:
+        return sum(weight for name, weight in weight_of_name.items() if name in question.casefold())
+
+    return sorted(asked, key=names, reverse=True)
+
+
+def _of_statements(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> list[str]:
+    """The questions of single statements, the best first."""
     candidates = list(_candidates(analyses, weight_of_name))[:MOST_COMPARED]
     if not candidates:
-        return ""
+        return []
 
     nearness = _nearness_to_middle([candidate.sentence.text for candidate in candidates])
     named_in = {id: _names_of(analysis.sentences) & weight_of_name.keys() for id, analysis in analyses.items()}
@@ -45,9 +96,11 @@ def representative(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str
         covered = sum(weight_of_name[name] for name in candidate.names) / total
         passages = sum(not candidate.names.isdisjoint(names) for names in named_in.values()) / len(named_in)
         says = min(1.0, len(candidate.asked.question.split()) / TELLING) ** 2
+        says *= 1.0 if candidate.asks_of_it else OTHER
         return says * candidate.asked.weight * (0.2 + nearness[number]) * (0.1 + math.sqrt(covered)) * (0.2 + passages)
 
-    return candidates[max(range(len(candidates)), key=lambda number: (worth(number), -number))].asked.question
+    best = sorted(range(len(candidates)), key=worth, reverse=True)
+    return [candidates[number].asked.question for number in best]
 
 
 def _candidates(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> Iterable[_Candidate]:
@@ -55,8 +108,8 @@ def _candidates(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, f
         for sentence, asked in analysis.asked():
             names = _names_of([sentence]) & weight_of_name.keys()
             asks_of_it = any(name in asked.question.casefold() for name in names)
-            if names and asks_of_it and asked.weight >= LEAST:
-                yield _Candidate(chunk_id, sentence, asked, frozenset(names))
+            if names and asked.weight >= (LEAST if asks_of_it else LEAST_OF_OTHER):
+                yield _Candidate(chunk_id, sentence, asked, frozenset(names), asks_of_it)
 
 
 def _names_of(sentences: Iterable[Sentence]) -> set[str]:

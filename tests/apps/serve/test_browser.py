@@ -18,6 +18,7 @@ from kraq_dspy.apps.serve.server import Server, address_of, bound
 from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 from kraq_dspy.eval import Testset
 from kraq_dspy.records import Community
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.topics import topics
 from tests.apps.serve.conftest import EMBEDDER, MARKUP, open_all
 from tests.apps.serve.test_labels import desk_in
@@ -151,6 +152,7 @@ def test_a_broad_community_that_a_template_asked_about_is_shown_by_its_topic(
 ) -> None:
     with Index.open(copy, write=True) as index:
         index.add([dataclasses.replace(each, child_ids=("inside",)) for each in index.all(Community)])
+        index.add([dataclasses.replace(each, model=EMBEDDED) for each in index.questions()])  # the parse asked
         topic = topics(index, index.questions(level=0)[:1]).popitem()[1]
     page = open_page(serve(copy))
     assert page.inner_text(".tree a.question >> nth=0").startswith("About ")

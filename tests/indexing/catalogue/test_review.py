@@ -9,7 +9,8 @@ from kraq_dspy import Index
 from kraq_dspy.asset.store.catalogue import NewEntry, content_hash
 from kraq_dspy.errors import CatalogueError
 from kraq_dspy.extend import Catalogue
-from kraq_dspy.indexing.catalogue.review import answer, approve, evidence_for, source_states, waiting
+from kraq_dspy.indexing.catalogue.evidence import evidence_for
+from kraq_dspy.indexing.catalogue.review import answer, approve, source_states, waiting
 from kraq_dspy.records import AnswerEvidence, AnswerSource, Chunk, Document
 from kraq_dspy.settings import Settings
 

@@ -15,7 +15,9 @@ from kraq_dspy.asset.graph.elements import community_elements
 from kraq_dspy.asset.store.index import GRAPH
 from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
+from kraq_dspy.indexing.index.change import removed_before
 from kraq_dspy.indexing.index.check import check_index
+from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Relationship
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings
 from tests.conftest import KeywordEmbedder
@@ -68,6 +70,32 @@ def test_after_random_edits_an_index_equals_a_rebuild_and_nothing_is_stale(
     assert check_index(path).problems == ()
     update_index(path, list(have.values()), recluster=True, embedder=embedder)
     assert contents(path) == rebuilt
+
+
+class Interrupted(SilentProgress):
+    """Ends a run like a person who presses Ctrl-C once the documents are read."""
+
+    def start(self, stage: str, total: int | None) -> None:
+        if stage != "load":
+            raise KeyboardInterrupt
+
+
+def test_a_document_was_removed_before_once_its_removal_is_complete(tmp_path: Path, embedder: KeywordEmbedder) -> None:
+    path = tmp_path / "small.kraq"
+    build_index([document(number) for number in range(3)], path, settings=small(), embedder=embedder)
+    asked = ("d00", "d01", "nowhere")
+    assert removed_before(path, asked) == set()
+
+    with pytest.raises(KeyboardInterrupt):
+        remove_documents(path, ["d00"], embedder=embedder, progress=Interrupted())
+    with Index.open(path, unfinished=True) as index:
+        assert index.were_removed(asked) == {"d00"}
+    assert removed_before(path, asked) == set()  # readers still see it, so the removal is gone on with
+
+    remove_documents(path, ["d00"], embedder=embedder)
+    assert removed_before(path, asked) == {"d00"}
+    add_documents(path, [document(0)], embedder=embedder)
+    assert removed_before(path, asked) == set()
 
 
 def test_adding_a_document_asks_for_its_extraction_and_for_the_communities_it_touches(

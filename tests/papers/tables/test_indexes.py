@@ -10,7 +10,7 @@ from stand_in import stand_in
 from kraq_dspy import Index
 from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.datasets import PassageTriples
-from kraq_dspy.papers.tables.data import fingerprint, prepare_index, prepared
+from kraq_dspy.papers.tables.indexes import fingerprint, prepare_index, prepared
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings

@@ -11,6 +11,7 @@ DROPPED = frozenset(
         *("script", "select", "style", "svg", "template", "title", "video", "annotation", "annotation-xml"),
     )
 )
+"""Tags in which nobody reads a text of the page; a title is read by itself."""
 INLINE = frozenset(
     (
         *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
@@ -21,6 +22,7 @@ INLINE = frozenset(
         *("mtext", "munder", "munderover", "semantics", "mroot", "mpadded"),
     )
 )
+"""Tags that do not end a line."""
 STRUCK_OUT = frozenset(("del", "s", "strike"))
 
 _NAVIGATION = frozenset(("navheader", "navfooter"))
@@ -48,7 +50,10 @@ class HiddenParts:
         self._rules: dict[str, bool] = {}  # by a selector of one name: whether it hides
 
     def add_style_sheet(self, css: str) -> None:
-        """Takes rules for all media whose selectors are one class or one id; of others nothing is known."""
+        """Takes rules for all media whose selectors are one class or one id; of others nothing is known.
+
+        A later rule that shows what an earlier one hides takes its place.
+        """
         for rule in _without_conditions(_COMMENT.sub("", css)).split("}"):
             selectors, _, declarations = rule.partition("{")
             hides = bool(_NOT_DISPLAYED.search(declarations)) or _is_invisible(declarations)
@@ -87,7 +92,8 @@ def _is_hidden_by_attributes(tag: Part, attributes: Mapping[str, str]) -> bool:
         return True
     if "not-sr-only" not in classes and any(map(_FOR_SCREEN_READERS.fullmatch, classes)):
         return True
-    return _is_aria_hidden(attributes) and (tag.name not in INLINE or tag.name == "i")
+    is_icon = tag.name == "i"  # icon fonts draw in empty ones, and write the icon's name into others
+    return _is_aria_hidden(attributes) and (is_icon or tag.name not in INLINE)
 
 
 def is_decoration(tag: Part, attributes: Mapping[str, str]) -> bool:
@@ -116,20 +122,25 @@ def _is_invisible(declarations: str) -> bool:
 
 
 def _without_conditions(css: str) -> str:
-    """Leave out what stands in @media and the like, whose rules hold for some readers only."""
+    """Leave out what stands in @media and the like, whose rules hold for some readers only, and statements such as
+    "@import url;"."""
     pieces: list[str] = []
     place = 0
     while (at := css.find("@", place)) >= 0:
         pieces.append(css[place:at])
         begin, semicolon = css.find("{", at), css.find(";", at)
-        if begin < 0 or 0 <= semicolon < begin:
-            place = semicolon + 1 if semicolon >= 0 else len(css)
-            continue
-        place = _end_of_block(css, begin)
+        is_block = begin >= 0 and not 0 <= semicolon < begin
+        if is_block:
+            place = _end_of_block(css, begin)
+        elif semicolon >= 0:
+            place = semicolon + 1
+        else:
+            place = len(css)
     return "".join([*pieces, css[place:]])
 
 
 def _end_of_block(css: str, begin: int) -> int:
+    """Where the block that begins with the brace at `begin` ends, with the blocks in it; the end of a torn one."""
     depth = 0
     for brace in _BRACE.finditer(css, begin):
         depth += 1 if brace[0] == "{" else -1

@@ -16,16 +16,23 @@ from kraq_dspy.language.word_forms import base_of
 from kraq_dspy.models.lms.engines.rule_based.reading.comparison import (
     comparative_in,
     kinds_compared,
+    says_measure,
     stated,
     two_named,
     wants_less,
 )
 from kraq_dspy.models.lms.engines.rule_based.reading.described import Telling, described_in
+from kraq_dspy.models.lms.engines.rule_based.reading.german import (
+    AskedInGerman,
+    is_told_in_german,
+    read_german,
+    short_in_german,
+)
 from kraq_dspy.models.lms.engines.rule_based.reading.meaning import is_in
 from kraq_dspy.models.lms.engines.rule_based.reading.question import CLOSED, Asked, read
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
 from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED, only_value, short_answer_in, sizes_in
-from kraq_dspy.models.lms.engines.rule_based.reading.table import with_rows_as_sentences
+from kraq_dspy.models.lms.engines.rule_based.reading.table import cell_in, with_rows_as_sentences
 from kraq_dspy.models.lms.engines.rule_based.reading.told import is_told
 from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
@@ -71,6 +78,9 @@ READ = 6
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
 TOLD = 12  # sentences of an account
+ENTITLED = 2  # first sentences of a passage, which say what its title is
+_OF_AGE = re.compile(r"\bage\b|\bliv(?:ed|es)\b")
+"""What is asked for that no date tells."""
 KNOWN = 0.3  # share of a question's words, rare ones counted more, which passages in another language have to have
 DEFINES = 1.0  # what a sentence is nearer that says what the thing is which a question in another language asks about
 
@@ -152,13 +162,22 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     if is_read and not is_told(asked, [(part.text, _above(part)) for part in evidence], passages):
         return None
 
+    language = _language(question, passages)
+    asked_in_german = read_german(question) if language == "de" else None
+    if asked_in_german is not None and not is_told_in_german(asked_in_german, passages):
+        return None
+
     reply = _verdict(question, passages, evidence) if is_read else None
     if reply is None and (names := two_named(question)):
         reply = _of_two(question, *names, evidence)
+        if not _is_stated(question, names, evidence):
+            reply = _by_titles(question, names, passages) or reply
     if reply is None and is_read:
         reply = _short_of_one(asked, evidence) or _described(asked, evidence)
+    if reply is None and asked_in_german is not None:
+        reply = _short_in_german(asked_in_german, evidence)
     if reply is None:
-        reply = _of_chain(asked, _chain(question, evidence, _language(question, passages)), is_read=is_read)
+        reply = _of_chain(asked, _chain(question, evidence, language), is_read=is_read)
     return reply
 
 
@@ -186,7 +205,22 @@ def _verdict(question: str, passages: Sequence[str], evidence: list[Evidence]) -
 def _short_of_one(asked: Asked, evidence: Sequence[Evidence]) -> Reply | None:
     """The short answer of the nearest sentence that has one."""
     for part in evidence[:READ]:
-        if span := short_answer_in(asked, part.text, _above(part), part.title):
+        if span := short_answer_in(asked, part.text, _above(part), part.title) or _cell(asked, part):
+            return Reply(span, (_alone(part),))
+    return None
+
+
+def _cell(asked: Asked, part: Evidence) -> str:
+    """The cell of a table's row that a question for a value asks for by row and column."""
+    if not asked.kinds or asked.limits:
+        return ""
+    return cell_in(part.text, [word.lower() for word in re.findall(r"\w+", asked.question)])
+
+
+def _short_in_german(asked: AskedInGerman, evidence: Sequence[Evidence]) -> Reply | None:
+    """The short answer of the nearest German sentence that has one."""
+    for part in evidence[:READ]:
+        if span := short_in_german(asked, part.text, _above(part)):
             return Reply(span, (_alone(part),))
     return None
 
@@ -530,6 +564,37 @@ def _order_in(question: str) -> str:
     if EARLIER.search(question):
         return "earlier"
     return "later" if LATER.search(question) else ""
+
+
+def _is_stated(question: str, names: tuple[str, str], evidence: Sequence[Evidence]) -> bool:
+    """Whether a sentence compares the two."""
+    comparative = comparative_in(question)
+    return bool(comparative) and any(stated(comparative, *names, part.text) for part in evidence)
+
+
+def _by_titles(question: str, names: tuple[str, str], passages: Sequence[str]) -> Reply | None:
+    """The one whose value is larger, or smaller, by what the passages say that have the names for titles: such a
+    sentence may share fewer words with the question than others. None if it is not told of both."""
+    comparative = comparative_in(question) or _order_in(question)
+    first, second = (_entitled(name, comparative, passages) for name in names)
+    if not comparative or not first or not second or _OF_AGE.search(question):
+        return None
+    return _more_by_value(question, comparative, names, (first, second))
+
+
+def _entitled(name: str, comparative: str, passages: Sequence[str]) -> list[Evidence]:
+    """The first sentences of each passage whose title is the name; a measure has to be of what is compared."""
+    folded_name = _bare_words(name)
+    first_sentences = []
+    for number, passage in enumerate(passages):
+        title, body = parted(passage)
+        own = sentences(body)[:ENTITLED] if title and _bare_words(BRACKETED.sub("", title)) == folded_name else []
+        first_sentences += [Evidence(text, title, number, 0.0) for text in own if says_measure(comparative, text)]
+    return first_sentences
+
+
+def _bare_words(name: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", name.casefold()) if word not in ("the", "a", "an")]
 
 
 def _more_by_value(

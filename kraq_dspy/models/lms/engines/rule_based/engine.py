@@ -256,6 +256,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.TellFromGraph: lambda task, similar: account(task.text("question"), task.evidence(), similar),
     signatures.VaryQuestion: lambda task, similar: rewrite.varied(task.text("question"), int(task.text("count") or 4)),
     signatures.VerifyDraft: lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
+    signatures.WordQuestion: lambda task, similar: facts.question_for(task.text("statement"), task.text("answer")),
     signatures.WriteFactoidPair: lambda task, similar: pairs.factoid_pair(task.text("passage"), similar),
     signatures.WriteQAPairs: lambda task, similar: pairs.question_answer_pairs(task.text("passage")),
     signatures.AskFact: lambda task, similar: facts.fact_about(task.text("passage"), task.texts("about")),

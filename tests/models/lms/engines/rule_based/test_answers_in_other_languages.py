@@ -24,8 +24,8 @@ def no_opinion(_: str, texts: Sequence[str]) -> list[float]:
 @pytest.mark.parametrize(
     ("passage", "question", "expected"),
     [
-        (FERRY_DE, "Was kostet eine Karte?", "Eine Karte kostet zwölf Kronen."),
-        (FERRY_DE, "Wer hat die Fähre gegründet?", "Die Fähre wurde 1987 von Jonas Berg gegründet."),
+        (FERRY_DE, "Was kostet eine Karte?", "Zwölf Kronen. Eine Karte kostet zwölf Kronen."),
+        (FERRY_DE, "Wer hat die Fähre gegründet?", "Jonas Berg. Die Fähre wurde 1987 von Jonas Berg gegründet."),
         (FERRY_FR, "Combien coûte un billet ?", "Un billet coûte douze couronnes."),
         (FERRY_FR, "Qu'est-ce que le ferry Alma ?", "Le ferry Alma est un navire de la Berg Line."),
         (FERRY_FR, "Par qui le ferry a-t-il été fondé ?", "Le ferry a été fondé par Jonas Berg en 1987."),

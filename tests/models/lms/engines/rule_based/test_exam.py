@@ -139,10 +139,19 @@ def test_of_two_with_a_year_the_earlier_is_the_answer() -> None:
     assert asked == {"question": "Who was born first, Les McCann or Trent Reznor?", "answer": "Les McCann"}
 
 
-def test_another_language_is_asked_nothing() -> None:
-    text = "Der Zug\nDer Zug wurde in Bern von der Bahn im Jahr 1990 gebaut und ist nicht mehr in Betrieb."
+def test_german_is_asked_in_german_and_a_language_without_rules_nothing() -> None:
+    german = "Der Zug\nDer Zug wurde in Bern von der Bahn im Jahr 1990 gebaut und ist nicht mehr in Betrieb."
+    spanish = "El tren\nEl tren fue construido en Berna por la compañía en el año 1990 y ya no está en servicio."
 
-    assert facts.fact_about(text) == {"question": "", "answer": ""}
+    question = "Wann wurde der Zug in Bern von der Bahn gebaut?"
+    assert facts.fact_about(german) == {"question": question, "answer": "1990"}
+    assert facts.fact_about(spanish) == {"question": "", "answer": ""}
+
+
+def test_the_order_of_the_names_chooses_between_statements_of_another_language() -> None:
+    statements = [f"Die Brücke in Lund{place} wurde im Jahr 19{place} gebaut." for place in range(10, 22)]
+    passage = "Brücken\n" + " ".join(statements)
+    assert facts.fact_about(passage, ["Lund", "Orr"]) != facts.fact_about(passage, ["Orr", "Lund"])
 
 
 def test_a_passage_answers_where_one_sentence_has_the_question_and_the_passage_the_answer() -> None:
@@ -323,3 +332,17 @@ def test_another_clause_does_not_get_into_when_something_was_done() -> None:
     asked = facts.facts_in("Acme School was founded in 1963 by Globex and has today about 200 students.")
 
     assert [fact.question for fact in asked if fact.asked_of] == ["When was Acme School founded by Globex?"]
+
+
+def test_the_frame_of_a_web_page_is_not_asked_about_and_a_policy_is() -> None:
+    said = "The Harrow harbor board uses cookies of Acme Metrics on its website."
+    assert not facts.parsed_facts(f"Harrow harbor\n{said}")
+    assert facts.parsed_facts(f"Privacy policy of Harrow\n{said}")
+
+
+def test_what_may_be_so_is_not_asked_for() -> None:
+    assert not [
+        fact
+        for fact in facts.parsed_facts("Salt water of the harbor may damage the iron lamps of Harrow.")
+        if fact.question.startswith("What may damage")
+    ]

@@ -62,7 +62,7 @@ def test_what_no_sentence_plainly_says_is_neither(question: str, alone: str) -> 
 @pytest.mark.parametrize(
     ("question", "passage"),
     [
-        ("Was kostet eine Karte?", "Eine Karte kostet zwölf Kronen."),
+        ("Warum kostet eine Karte zwölf Kronen?", "Eine Karte kostet zwölf Kronen."),
         ("Was ist das Bordrestaurant?", "Das Bordrestaurant ist ein Raum mit zwölf Tischen."),
         ("Will die Berg Line neue Schiffe kaufen?", "Die Berg Line will neue Schiffe kaufen."),
         ("Is de veerboot op zondag open?", "De veerboot is op zondag open."),

@@ -2,13 +2,15 @@
 
 "Tim Burton directed Ed Wood." asks "Who directed Ed Wood?", since a question for the subject keeps the order of the
 words. Where a form of "to be" follows the subject, dates, places and who did it are asked for as well. Questions of two
-steps put what one passage says of a name in the place of that name. English alone; other languages are asked nothing.
+steps put what one passage says of a name in the place of that name. German, French, Chinese and Japanese are asked
+of one sentence, by `language/clozes`; other languages are asked nothing.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from kraq_dspy.language.clozes.asking import clozes_in
 from kraq_dspy.language.names import names_in, with_another_name
 from kraq_dspy.language.templates import definition, is_person
 from kraq_dspy.language.text import content_words
@@ -27,7 +29,9 @@ from kraq_dspy.models.lms.engines.rule_based.exam.statements import (
     statement_in,
 )
 from kraq_dspy.models.lms.engines.rule_based.reading.values import DATE
+from kraq_dspy.reading.analysis import Asked, Sentence
 from kraq_dspy.reading.reader import reader
+from kraq_dspy.reading.titles import speaker_of
 from kraq_dspy.records import content_id
 
 _PASSIVE = re.compile(rf"(?P<be>{BE}) (?P<done>(?:\w+ly )?(?:[a-z]+ed|born|built|held|made|set|won|written|known)\b.*)")
@@ -55,10 +59,23 @@ TELLS_WHICH = re.compile(
 _FEWEST_WITH_NAME, _FEWEST, MOST_WORDS = 3, 5, 16
 """Content words of what is said of a subject, with a name or a number among them and without; and words in all."""
 _LONGEST_ANSWER = 8  # words
-_WORTH_OF_WHAT = 0.8  # of a question for a thing, beside one for who, when, where, why or how many
+_WORTH_OF_WHAT = {"what": 0.8, "which": 0.9}  # beside a question for who, when, where, why or how many
 _AS_GOOD = 0.75  # share of the highest worth from which on one question is as good as another
-_LEAST_WEIGHT = 0.4  # of a parsed question: a name and two rarer things
+_LEAST_WEIGHT = 0.5  # of a parsed question: a name and two rarer things
 _LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
+_SUPPOSES = re.compile(r"(?:What|Who|Which \w+|What kind of \w+) (?P<deed>(?:may|might|could|can|should) [a-z]+)\b")
+_OF_A_STUDY = re.compile(
+    r"\b(?:(?:control|intervention|treatment|standard|experimental|study) (?:groups?|arms?|population|samples?)"
+    r"|participants|cohort|baseline|this study|our)\b"
+)
+_OF_A_SITE = re.compile(
+    r"\b(?:cookies?|newsletters?|subscribe|sign(?:ed)? (?:up|in)|log(?:ged)? in|click|browser settings|affiliate"
+    r"|commission (?:on|from|if)|all rights reserved|JavaScript|reCAPTCHA|inbox|unsubscribe|podcasts?|comments?)\b",
+    re.IGNORECASE,
+)
+"""What the frame of a web page speaks of; of a policy it is the matter."""
+_POLICY = re.compile(r"\b(?:privacy|polic(?:y|ies)|terms)\b", re.IGNORECASE)
+_SMALL = re.compile(r"\b[a-z]\w{3,}")
 _OPEN = re.compile(r"\b(?:of|the|an?|for|with|to|between|and)$")
 """Ends of what stands before a date that is a part of it: "during the crisis of 1929"."""
 _DANGLING = re.compile(r"(?:,| in| on| at| since| around| about| from| until| by){1,20}$")
@@ -87,10 +104,18 @@ def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     '1998'
     """
     facts = parsed_facts(passage)
+    if not facts:
+        return _one_of(facts_of_clozes(passage), passage, about)
     named = [fact for fact in facts if any(name in fact.question or name == fact.answer for name in about)]
     most = max((fact.worth for fact in named or facts), default=0.0)
     best = [fact for fact in named or facts if fact.worth >= _AS_GOOD * most]
     chosen = min(best, key=lambda fact: content_id(passage, fact.question), default=Fact("", ""))
+    return {"question": chosen.question, "answer": chosen.answer}
+
+
+def _one_of(facts: Sequence[Fact], passage: str, about: Collection[str]) -> dict[str, str]:
+    """One of the questions of a passage in another language, by chance of its text and of the order of the names."""
+    chosen = min(facts, key=lambda fact: content_id(passage, *about, fact.question), default=Fact("", ""))
     return {"question": chosen.question, "answer": chosen.answer}
 
 
@@ -102,12 +127,52 @@ def parsed_facts(passage: str) -> list[Fact]:
     analysis = reader().analysis(passage)
     if analysis is None:
         return []
+    is_policy = bool(speaker_of(analysis.title) or _POLICY.search(analysis.title))
     facts = []
-    for _, asked in analysis.asked():
-        if asked.weight >= _LEAST_WEIGHT:
-            worth = asked.weight * (_WORTH_OF_WHAT if asked.word == "what" else 1.0)
-            facts.append(Fact(asked.question, asked.answer, worth=worth))
+    for sentence, asked in analysis.asked():
+        is_of_frame = not is_policy and _OF_A_SITE.search(sentence.text) is not None
+        if asked.weight >= _LEAST_WEIGHT and not is_of_frame and _may_be_shown(asked, sentence):
+            question = _with_capitals(asked.question, passage)
+            facts.append(Fact(question, asked.answer, worth=asked.weight * _WORTH_OF_WHAT.get(asked.word, 1.0)))
     return facts
+
+
+def question_for(statement: str, answer: str) -> str:
+    """How the parse asks for this part of a statement; "" where it asks for none that is the same.
+
+    >>> question_for("Jonas Berg has kept the light of Tarnvik since 1998.", "Jonas Berg")
+    'Who has kept the light of Tarnvik since 1998?'
+    """
+    return next((fact.question for fact in parsed_facts(statement) if fact.answer == answer), "")
+
+
+def _may_be_shown(asked: Asked, sentence: Sentence) -> bool:
+    """Whether an editor would show the question: it asks for nothing that may be so, and of no group of a study."""
+    supposes = _SUPPOSES.match(asked.question)
+    is_of_subject = supposes is not None and supposes["deed"] in sentence.text  # "What may hinder growth?"
+    return not is_of_subject and _OF_A_STUDY.search(asked.question) is None
+
+
+def _with_capitals(question: str, passage: str) -> str:
+    """The question with the capitals of names that it lost where they began a sentence, if the passage has them within
+    another one.
+
+    >>> _with_capitals("What can chromebook owners find?", "Chromebook owners find it. Get a Chromebook.")
+    'What can Chromebook owners find?'
+    """
+    for word in _SMALL.findall(question):
+        name = f"{word[0].upper()}{word[1:]}"
+        stands_within = re.search(rf"[a-z,] {name}\b", passage) is not None
+        if stands_within and re.search(rf"\b{word}\b", passage) is None:
+            question = re.sub(rf"\b{word}\b", name, question)
+    return question
+
+
+def facts_of_clozes(passage: str) -> list[Fact]:
+    """Every question that a statement of a passage in German, French, Chinese or Japanese answers."""
+    return [
+        Fact(cloze.question, cloze.answer, worth=_WORTH_OF_WHAT.get(cloze.word, 1.0)) for cloze in clozes_in(passage)
+    ]
 
 
 def facts_in(passage: str) -> list[Fact]:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
 from kraq_dspy.language.templates import definition, is_person
+from kraq_dspy.language.text import plain_question
+from kraq_dspy.language.told import language_of
 from kraq_dspy.language.word_forms import plural
 from kraq_dspy.models.lms.engines.rule_based.exam.related import (
     MOST_ABOUT,
@@ -62,7 +64,7 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     """Ask what statements of several passages tell together of these names, each statement a nugget.
 
     In English that takes two passages whose parse says something of one kind, or one that says what a name stands for;
-    nothing is asked of others. Other languages are asked plainly, for one name or for two.
+    nothing is asked of others. Other languages are asked plainly and in themselves, for one name or for two.
     """
     analyses = {
         str(place): analysis for place, passage in enumerate(passages) if (analysis := reader().analysis(passage))
@@ -83,7 +85,9 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
 
     if not nuggets:
         return {"question": "", "nuggets": []}
-    return {"question": related_question(best, text), "nuggets": nuggets[:_MOST_NUGGETS]}
+    language = language_of(text)
+    question = related_question(best, text) if language == "en" else plain_question(language, best)
+    return {"question": question, "nuggets": nuggets[:_MOST_NUGGETS]}
 
 
 def _asked_of_statements(analyses: Mapping[str, Analysis], about: Collection[str]) -> dict[str, object]:
@@ -122,7 +126,8 @@ def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
         return nothing
 
     asked = with_article(name, text)
-    question = f"What is known about {asked}?"
+    language = language_of(text)
+    question = f"What is known about {asked}?" if language == "en" else plain_question(language, [name])
     asks_what_it_is = _asks_what_it_is(passages, name)
     if asks_what_it_is:
         question = f"{asks_what_it_is} {asked}?"

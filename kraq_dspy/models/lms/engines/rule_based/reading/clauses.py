@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from kraq_dspy.language.vocabulary import DOES
 from kraq_dspy.language.word_forms import PAST
-from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, Word, is_among, is_in, words_of
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, Word, is_among, is_in, vocabulary_of, words_of
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import switched_in
 from kraq_dspy.models.lms.engines.rule_based.reading.values import Value
 
@@ -26,6 +26,7 @@ _BREAKS = re.compile(
     r"(?P<strong>;\s|\s[–—]\s)|(?P<joint>,? (?:and|but|while|whereas|although|though|then|or)\b)|(?P<comma>,(?=\s))"
     r"|(?P<colon>:\s)|(?P<weak> (?:to|from|in|on|with)\b)"
 )
+_GOES_ON = re.compile(rf",? (?:and|but) (?={_VERB.pattern})")
 _ENDS_WITH_VERB = re.compile(rf"{_VERB.pattern}$")
 """Where two verbs have one object: "directed and produced by"."""
 _RANKS = {"strong": 4, "joint": 3, "comma": 2, "colon": 1, "weak": 0}
@@ -61,7 +62,8 @@ def chosen(
         own_stretch = next(each for each in stretches if each.start <= value.start < each.end)
         own = _keys_in(words, own_stretch)
         n_own = sum(is_among(word.keys, own) for word in needed)
-        if own_stretch.has_verb and n_own == 0 and own_stretch is not stretches[0]:
+        is_other = own_stretch.has_verb and n_own == 0 and own_stretch is not stretches[0]
+        if is_other and not _has_same_subject(sentence, stretches[0], own_stretch, needed):
             continue
 
         shared = [key for head in _heads(stretches, own_stretch) for key in _keys_in(words, head)]
@@ -72,6 +74,16 @@ def chosen(
     most = max((n_own for n_own, _ in rated), default=0)
     best = [value for n_own, value in rated if n_own == most]
     return best[0] if len({value.text for value in best}) == 1 else None
+
+
+def _has_same_subject(sentence: str, head: Stretch, own: Stretch, needed: Sequence[Word]) -> bool:
+    """Whether a stretch goes on with a verb of the first one's subject, and the subject is all that is asked about."""
+    if not _GOES_ON.match(sentence, own.start) or not needed:
+        return False
+    verb = _VERB.search(sentence, head.start, head.end)
+    subject = sentence[head.start : verb.start()] if verb else ""
+    vocabulary = vocabulary_of(subject)
+    return all(is_in(word.keys, vocabulary) for word in needed)
 
 
 def _are_told(needed: Sequence[Word], vocabulary: Keys, *, is_only_value: bool) -> bool:

@@ -7,7 +7,14 @@
 import re
 from collections.abc import Sequence
 
-from kraq_dspy.models.lms.engines.rule_based.reading.meaning import Keys, is_among, words_of
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import (
+    Keys,
+    is_among,
+    is_in,
+    keys_of,
+    vocabulary_of,
+    words_of,
+)
 
 _PAIR_WORDS = """
 longer/shorter older/younger older/newer bigger/smaller larger/smaller higher/lower taller/shorter heavier/lighter
@@ -116,6 +123,26 @@ def wants_less(comparative: str, kind: str) -> bool:
     if comparative in ("faster", "quicker", "slower") and kind == "duration":
         return comparative != "slower"
     return comparative in _LESS
+
+
+_SAID_OF = {
+    "higher": "high height elevation tall above stands rises", "lower": "low high height elevation above",
+    "taller": "tall height high storey story", "longer": "long length runs flows lasts", "shorter": "short long length",
+}  # fmt: skip
+"""Words that say of which measure a sentence tells: not how far away a mountain is."""
+
+
+def says_measure(comparative: str, sentence: str) -> bool:
+    """Whether a value in the sentence is of what is compared; those of time are.
+
+    >>> [says_measure("higher", text) for text in ("Manaslu is 8163 m above the sea.", "Manaslu is 3 km away.")]
+    [True, False]
+    """
+    if "date" in kinds_compared(comparative):
+        return True
+    own = vocabulary_of(sentence)
+    told = [comparative, *_SAID_OF.get(comparative, "").split()]
+    return any(word in sentence.lower() or is_in(keys_of(word), own) for word in told)
 
 
 def stated(comparative: str, first: str, second: str, sentence: str) -> str:

@@ -21,7 +21,9 @@ from kraq_dspy.language.word_forms import base_of
 _TABLE = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 _IRREGULAR: dict[str, str] = dict(pair.split("/") for pair in _TABLE["irregular"].split())
 _PREFIX = 5  # letters from which on a word that another begins with is the same: "install", "installer"
-_LONGER = 3
+_LONGER, _LONGEST_ENDING = 3, 4
+_LONG = 6
+"""A word of so many letters may have a longer ending: "partner", "partnership"."""
 
 Keys = frozenset[str]
 
@@ -116,7 +118,8 @@ def is_in(word: Keys, vocabulary: Keys) -> bool:
 
 
 def _continues(one: str, other: str) -> bool:
-    return abs(len(one) - len(other)) <= _LONGER and (one.startswith(other) or other.startswith(one))
+    ending = _LONGEST_ENDING if min(len(one), len(other)) >= _LONG else _LONGER
+    return abs(len(one) - len(other)) <= ending and (one.startswith(other) or other.startswith(one))
 
 
 @lru_cache(maxsize=512)

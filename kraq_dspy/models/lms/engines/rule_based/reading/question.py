@@ -70,7 +70,7 @@ _LIMITS = re.compile(
     r"|other|another|else|over|under|above|below|between|maximum|minimum|at most|at least|up to|left|remaining|again"
     r"|never|always|often|usually|originally|formerly|currently|instead|alone|longest|shortest|highest"
     r"|lowest|largest|biggest|smallest|oldest|youngest|newest|best|worst|cheapest|fastest|slowest|heaviest|lightest"
-    r"|tallest|deepest|widest|hottest|coldest|strongest|in all)\b"
+    r"|tallest|deepest|widest|hottest|coldest|strongest|in all|to be)\b"
 )
 """Words that ask for one of several, for an order or a sum: a sentence without them does not say its value."""
 _NOT = re.compile(r"\b(?:not|no|never|nobody|none|neither|nor)\b|n[’']t\b", re.IGNORECASE)
@@ -185,6 +185,9 @@ _GENERIC = frozenset(_GENERIC_WORDS.split())
 _Kinds: TypeAlias = tuple[tuple[str, ...], str, frozenset[str]]
 """The kinds of value, the thing that is counted, and the words that only ask."""
 
+_FALLEN = frozenset(("rain", "snow", "hail", "sleet", "rainfall", "snowfall"))
+_FALLS = frozenset(("fall", "falls", "fell", "fallen"))
+"""What is asked to fall, and the verb, which texts leave out: "Tuesday brought 14 mm of rain"."""
 _ASKS_AMOUNT = re.compile(r"\bhow much\b(?! (?:more|less|of)\b)")
 _MOVES = re.compile(r"\b(?:rise|rose|fall|fell|grow|grew|increase|drop|decrease|change)\w*\b")
 _OF_QUESTION_WORD: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
@@ -214,10 +217,11 @@ def _of_how_much(lowered: str) -> _Kinds | None:
         return ("duration",), "", frozenset(("time",))
     if match := _HOW_MUCH_OF.search(lowered):
         kinds = _KINDS_OF_NOUN.get(match["thing"], ())
-        return (kinds or tuple(kind for kind in ANY_MEASURE if kind != "money")), match["thing"], frozenset()
+        asking = _FALLS if match["thing"] in _FALLEN else frozenset()
+        return (kinds or tuple(kind for kind in ANY_MEASURE if kind != "money")), match["thing"], asking
     if _ASKS_AMOUNT.search(lowered):
         kinds = ("percent", "money") if _MOVES.search(lowered) else ("money",)
-        return kinds, "", frozenset(("cost", "costs", "price", "pay", "charge"))
+        return kinds, "", frozenset(("cost", "costs", "price", "pay", "charge", "earn", "earns"))
     return None
 
 
@@ -257,7 +261,7 @@ def _of_adjective(adjective: str, lowered: str) -> _Kinds:
         r"\bhow long (?:do|does|did|will|must|can|should|has|have|had|may|ago)\b", lowered
     ):
         kinds = ("duration",)
-    is_asking = adjective in ("long", "far", "old", "large", "big", "expensive")
+    is_asking = adjective in ("long", "far", "large", "big", "expensive")
     return kinds, "", frozenset((adjective,)) if is_asking else frozenset()
 
 

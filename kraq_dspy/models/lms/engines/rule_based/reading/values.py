@@ -107,6 +107,8 @@ _BEFORE = re.compile(
     rf"{_CURRENCY}\s?({_DIGITS})(?:{_TIMES}|m\b)?(?:\s?[-–]\s?{_CURRENCY}?(?:{_DIGITS})(?:{_TIMES})?)?"
 )
 _PER_WHAT = re.compile(_PER)
+_FIRST_NUMBER = re.compile(_NUMBER)
+"""With it every measure begins: a sentence without one has none, and some 90 patterns need not look."""
 
 _WEEKDAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?"
 _SHORT_MONTH = r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?"
@@ -177,6 +179,8 @@ def _money_in(sentence: str) -> Iterator[Value]:
 
 
 def _measures_in(sentence: str) -> Iterator[Value]:
+    if _FIRST_NUMBER.search(sentence) is None:
+        return
     for kind, factor, pattern in _MEASURES:
         for match in pattern.finditer(sentence):
             if kind == "mass" and "pound" in match[0] and not _WEIGHS.search(sentence):

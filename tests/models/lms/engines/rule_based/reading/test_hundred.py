@@ -8,7 +8,7 @@ from kraq_dspy.settings import EncoderSettings
 from tests.models.lms.engines.rule_based.reading.score import Scored, counts, score
 
 
-@pytest.fixture(scope="module", params=["first_hundred", "fresh_fifty"])
+@pytest.fixture(scope="module", params=["first_hundred", "fresh_fifty", "second_hundred"])
 def scored(request: pytest.FixtureRequest) -> list[Scored]:
     return score(request.param, EmbeddedEngine(load_embedder(EncoderSettings())).similar)
 

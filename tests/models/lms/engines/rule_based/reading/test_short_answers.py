@@ -32,7 +32,7 @@ PASSAGES = {
 @pytest.mark.parametrize(
     ("text", "question", "begins"),
     [
-        ("bridge", "Wann wurde der Brückenbau beendet?", "Der Brückenbau wurde am 3. März 1907 beendet."),
+        ("bridge", "Wann wurde der Brückenbau beendet?", "3. März 1907. Der Brückenbau wurde am 3. März 1907 beendet."),
         ("firms", "What does Berg Bros. sell?", "Berg Bros. Inc. sells rope, nets, etc."),
         ("firms", "When did Holm & Co. Ltd. move to Varna?", "Nov. 1911. Holm & Co. Ltd. moved to Varna in Nov. 1911."),
         ("fares", "How much is a return ticket of an adult?", "20 crowns."),
@@ -78,3 +78,25 @@ def test_of_two_that_are_compared_the_text_decides(question: str, begins: str) -
 def test_what_is_not_told_has_no_value(text: str, question: str) -> None:
     said = answer(question, PASSAGES[text], similar)
     assert said == UNKNOWN or said in " ".join(PASSAGES[text])
+
+
+def test_two_are_compared_by_the_passages_that_have_their_names_for_titles() -> None:
+    nearer = (
+        "Peaks of Orr\nThe peak Holm Tagh stands higher than the peaks of Orr; the peak Lind Ata stands near Holm Tagh."
+    )
+    passages = [
+        *[nearer.replace("Orr", place) for place in ("Orr", "Lurr", "Benna", "Varna", "Mell", "Leer", "Ulva")],
+        "Lind Ata\nLind Ata is the second mountain of the north at 7509 m above the sea.",
+        "Holm Tagh\nHolm Tagh is a mountain at 8163 m above the sea.",
+    ]
+    question = "Which peak stands higher, Lind Ata or Holm Tagh?"
+    assert answer(question, passages, similar).startswith("Holm Tagh.")
+
+    away = ["Lind Ata\nLind Ata is a peak 90 km from Orr.", "Holm Tagh\nHolm Tagh is a peak 40 km from Orr."]
+    assert not answer(question, away, similar).startswith("Lind Ata.")
+
+
+def test_a_word_with_a_wrong_letter_is_no_word_that_nothing_tells() -> None:
+    passage = "Comb jellies\nThe phylum of the ctenophores has 150 species."
+    assert "150" in answer("How many species of ctenohores are there?", [passage], similar)
+    assert answer("How many species of gastropods are there?", [passage], similar) == UNKNOWN

@@ -1,0 +1,1 @@
+"""Turns a statement with one part left out, a cloze, into a question of its own language."""

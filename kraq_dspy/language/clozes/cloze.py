@@ -1,0 +1,66 @@
+"""Holds what all languages' rules share: a question with the part of a statement that answers it, and its words."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+FIRST_NAMES = frozenset(WORDS["first_names"].split())
+YEAR = r"(?:1[0-9]|20)\d\d"
+"""Years from 1000 to 2099."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cloze:
+    """A question that a statement answers, and the answer in the statement's words.
+
+    `word` is "when", "who", "what", "where" or "how many".
+    """
+
+    question: str
+    answer: str
+    word: str
+
+
+def words_of(language: str, name: str) -> frozenset[str]:
+    """A list of words of a language, as a set."""
+    return _words_of(language, name)
+
+
+@lru_cache(maxsize=64)
+def _words_of(language: str, name: str) -> frozenset[str]:
+    return frozenset(WORDS[language][name].split())
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A pattern of any of the words, the longest first."""
+    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
+
+
+def is_person(words: list[str]) -> bool:
+    """Whether words are the whole name of a person: a first name, and up to three words with capitals or a small "von".
+
+    >>> is_person(["Martin", "Luther"]), is_person(["Martin"]), is_person(["Super", "Bowl"])
+    (True, False, False)
+    """
+    if not 2 <= len(words) <= 4 or words[0] not in FIRST_NAMES:
+        return False
+    return all(word[:1].isupper() or word in _PARTICLES for word in words) and words[-1][:1].isupper()
+
+
+_PARTICLES = frozenset(("von", "van", "de", "der", "du", "la", "le", "zu", "d’", "d'"))
+
+
+def joined(*parts: str) -> str:
+    """The parts as one text with single spaces, and none before a mark."""
+    text = re.sub(r"\s+", " ", " ".join(part for part in parts if part)).strip()
+    return re.sub(r" (?=[,.;:])", "", text)
+
+
+def without(text: str, part: str) -> str:
+    """The text without the first place where it has the part."""
+    return joined(text.replace(part, " ", 1))

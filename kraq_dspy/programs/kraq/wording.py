@@ -1,0 +1,211 @@
+"""Words the question that a part of a statement answers: a model proposes, and checks decide.
+
+Answer-aware question generation (Du, Shao and Cardie 2017): a statement and the answer in it go in, its question comes
+out. The parse has proposed both, and a question of its own, which stays wherever the model's has a fault.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from kraq_dspy import signatures
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import Step
+from kraq_dspy.errors import counted
+from kraq_dspy.language.text import content_words
+from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.language.word_forms import base_of
+from kraq_dspy.programs.kraq.question_text import fault_of, question_in, with_mark
+from kraq_dspy.reading.analysis import Analysis
+from kraq_dspy.reading.vocabulary import POINTING
+from kraq_dspy.state import SavableModule
+
+UNREADABLE = "cannot be read"
+LENGTHS = range(5, 23)  # words of a question
+KEPT = 0.6  # share of the telling words of the parse's question that a wording has at least
+TELLING = 2  # words of a question that say what it is about
+_OWN = frozenset(("its", "their", "his", "her", "himself", "herself", "itself", "themselves"))
+"""May stand in a question behind what they mean."""
+_ASKS = re.compile(
+    r"(?P<word>how (?:many|much|long|old|far|often)|who|whom|whose|what|which|when|where|why|how)\b"
+    r"|(?:in|on|at|of|for|from|to|with|by|under|during|since|until|through|into|after|before)"
+    r" (?P<behind>which|what|whom|whose|how many)\b",
+    re.IGNORECASE,
+)
+_NAMES = re.compile(r"(?<!\w)(?:[A-Z][\w'’.-]*|\d[\w.,-]*)")
+_KIND = re.compile(
+    r"(?:(?P<when>years?|dates?|months?|day|days|century|decade|time|era|period|season)"
+    r"|(?P<where>country|countries|city|cities|place|state|town|region|continent|location|island|province|area|county)"
+    r"|(?P<many>number|amount|percentage|percent|quantity))\b",
+    re.IGNORECASE,
+)
+_MAY_ASK_FOR = frozenset(
+    """name named called known kind type sort year date month day time century decade number amount percentage country
+    city place state person people group thing part word term happen use""".split()  # noqa: SIM905
+)
+"""What a question may ask for without its statement having the word."""
+_KINDS_OF_WORD = {"whom": "who", "whose": "who", "how far": "how many", "how long": "how many", "how much": "how many"}
+_STEM = 5  # letters by which words are compared
+_PLACE = re.compile(r"In “[^”]{1,200}”, ")
+"""What the parse puts before a question about a tale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A statement, the part of it that is asked for, and how the parse asks: its `question` and its `word` ("who").
+
+    The title of its passage stands before the statement where the parse's question needs it.
+    """
+
+    statement: str
+    answer: str
+    question: str
+    word: str
+
+    def inputs(self) -> dict[str, str]:
+        """Those of `PutInWords`."""
+        return {"statement": self.statement, "answer": self.answer, "own": self.question, "word": self.word}
+
+
+def stated_in(question: str, analyses: Iterable[Analysis]) -> Stated | None:
+    """The statement that the parse turned into this question; None where it is in no analysis, or where the question
+    says what neither the statement nor its title does: who speaks, or whom a pronoun means.
+
+    >>> from kraq_dspy.reading.analysis import Asked, Sentence
+    >>> asked = Asked("Who met Charles?", "Ada", "who", 0.5)
+    >>> stated_in("Who met Charles?", [Analysis("", (Sentence("Ada met Charles.", asked=(asked,)),))]).answer
+    'Ada'
+    """
+    for analysis in analyses:
+        for sentence, asked in analysis.asked():
+            if asked.question != question:
+                continue
+            bare = _PLACE.sub("", question)
+            for statement in (sentence.text, f"{analysis.title}\n{sentence.text}"):
+                if not _told_beyond(bare, statement):
+                    return Stated(statement, asked.answer, question, asked.word)
+    return None
+
+
+class PutInWords(SavableModule):
+    """The question that a part of a statement answers: in the model's words, or as the parse asks (`own`) where these
+    have a `fault`.
+
+    >>> from dspy.utils import DummyLM
+    >>> ada = {"statement": "Ada met Charles in 1833.", "answer": "in 1833", "own": "When did Ada meet Charles?"}
+    >>> with dspy.context(lm=DummyLM([{"question": "In which year did Ada meet Charles?"}])):
+    ...     PutInWords()(**ada, word="when").question
+    'In which year did Ada meet Charles?'
+    >>> with dspy.context(lm=DummyLM([{"question": "When did Ada marry?"}])):
+    ...     PutInWords()(**ada, word="when").question
+    'When did Ada meet Charles?'
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"question": str, "fault": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.word = Step(signatures.WordQuestion)
+
+    async def aforward(self, statement: str, answer: str, own: str, word: str) -> dspy.Prediction:
+        try:
+            reply = await call(self.word, statement=statement, answer=answer)
+        except AdapterParseError:
+            return dspy.Prediction(question=own, fault=UNREADABLE)
+        question = with_mark(question_in(reply.question or ""))
+        fault = fault_in(question, statement, answer, word) or _asks_something_else(question, own)
+        if fault:
+            return dspy.Prediction(question=own, fault=fault)
+        place = _PLACE.match(own)
+        placed = f"{place[0]}{question[0].lower()}{question[1:]}" if place else question
+        return dspy.Prediction(question=placed, fault="")
+
+    forward = blocking(aforward)
+
+
+def fault_in(question: str, statement: str, answer: str, word: str = "") -> str:
+    """Why a question is none that this part of the statement answers; "" where nothing is wrong with it.
+
+    `word` is how the parse asks for the answer ("who", "how many"); a question that asks for something else is wrong.
+
+    >>> ada = "Ada Lovelace wrote the first program in 1843."
+    >>> fault_in("When did Ada Lovelace write the first program?", ada, "in 1843", "when")
+    ''
+    >>> fault_in("When did Babbage write the first program?", ada, "in 1843", "when")
+    'says what the statement does not: babbage'
+    """
+    return (
+        fault_of(question, signatures.WordQuestion.instructions)
+        or _fault_of_form(question)
+        or _fault_of_kind(question, word)
+        or _told_beyond(question, statement)
+        or _gives_away(question, answer)
+    )
+
+
+def _fault_of_form(question: str) -> str:
+    words = re.findall(r"[\w'’]+", question.lower())
+    if len(question.split()) not in LENGTHS:
+        return f"is of {counted(len(question.split()), 'word')}, not of {LENGTHS.start} to {LENGTHS[-1]}"
+    if not _ASKS.match(question):
+        return "begins with no question word"
+    telling = [place for place, each in enumerate(words) if each in _telling(question)]
+    pointing = [place for place, each in enumerate(words) if each in POINTING]
+    if any(words[place] not in _OWN or not telling or place < telling[0] for place in pointing):
+        return "points at something that it does not name"
+    return "" if len(telling) >= TELLING else "does not say what it is about"
+
+
+def _fault_of_kind(question: str, word: str) -> str:
+    """Whether it asks for another kind of thing: a question of "what" or "which" may ask for a year or a country."""
+    kind = asked_kind(question)
+    expected = _KINDS_OF_WORD.get(word, word)
+    if not expected or kind == expected or (kind == "what" and expected in ("which", "who", "how")):
+        return ""
+    return f"asks {kind} where the answer says {expected}"
+
+
+def asked_kind(question: str) -> str:
+    """What a question asks for: "who", "when", "where", "why", "how", "how many", or "what"; "" without such a word.
+
+    >>> asked_kind("In which year was Ada born?"), asked_kind("What number of notes did Ada write?")
+    ('when', 'how many')
+    """
+    begun = _ASKS.match(question)
+    if begun is None:
+        return ""
+    word = (begun["word"] or begun["behind"]).lower()
+    if word in ("what", "which"):
+        behind = _KIND.match(question[begun.end() :].strip())
+        groups = behind.groupdict() if behind else {}
+        return next((name if name != "many" else "how many" for name, text in groups.items() if text), "what")
+    return _KINDS_OF_WORD.get(word, word)
+
+
+def _told_beyond(question: str, statement: str) -> str:
+    """Which of its words the statement does not have; "" where it has all of them."""
+    said = statement.casefold()
+    strange = [name for name in _NAMES.findall(question)[1:] if name.rstrip(".").casefold() not in said]
+    known = {form[:_STEM] for each in re.findall(r"[\w'’]+", said) for form in (each, base_of(each)) if form}
+    strange += [each for each in _telling(question) if each not in _MAY_ASK_FOR and each[:_STEM] not in known]
+    return f"says what the statement does not: {strange[0].lower()}" if strange else ""
+
+
+def _asks_something_else(question: str, own: str) -> str:
+    """Whether too few words of the parse's question are kept: then another part of the statement may answer it."""
+    sought = {each[:_STEM] for each in _telling(_PLACE.sub("", own))}
+    kept = sought & {each[:_STEM] for each in _telling(question)}
+    return "asks something else than the parse" if len(kept) < KEPT * len(sought) else ""
+
+
+def _gives_away(question: str, answer: str) -> str:
+    sought = set(content_words(answer))
+    return "has its own answer" if sought and len(sought & set(content_words(question))) * 2 > len(sought) else ""
+
+
+def _telling(text: str) -> list[str]:
+    return [each for each in re.findall(r"[\w'’]+", text.lower()) if each not in STOP and not _ASKS.fullmatch(each)]

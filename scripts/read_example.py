@@ -1,0 +1,27 @@
+"""Parses the passages of the bundled example, and writes what the parser says next to them.
+
+    python scripts/read_example.py
+
+To be run when `READING` in `kraq_dspy/reading/reader.py` is raised. It takes about forty seconds of the processor.
+`kraq demo` then parses none of these passages.
+"""
+
+from kraq_dspy import bundled_example
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.reading.reader import Reader
+from kraq_dspy.reading.shipped import write_analyses
+from kraq_dspy.records import Document
+from kraq_dspy.settings import ChunkSettings
+
+
+def main() -> None:
+    example = bundled_example()
+    documents = [each for each in load_documents(example / "corpus.jsonl") if isinstance(each, Document)]
+    passages = [chunk.passage for document in documents for chunk in chunk_document(document, ChunkSettings())]
+    file = write_analyses(example, dict(zip(passages, Reader().analyses(passages), strict=True)))
+    print(f"{len(passages)} passages in {file.name}, {file.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

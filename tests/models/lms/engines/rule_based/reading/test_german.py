@@ -1,0 +1,55 @@
+"""A German sentence gives a short answer where it plainly says it, and none where two would do."""
+
+import pytest
+
+from kraq_dspy.models.lms.engines.rule_based.reading.german import is_told_in_german, read_german, short_in_german
+
+
+def short(question: str, sentence: str, above: str = "") -> str:
+    asked = read_german(question)
+    return "" if asked is None else short_in_german(asked, sentence, above)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("Wann wurde der Fährbetrieb eingestellt?", "Der Fährbetrieb wurde am 5. Mai 1934 eingestellt.", "5. Mai 1934"),
+        ("Wann war die Einstellung des Betriebs?", "Der Betrieb wurde am 5. Mai 1934 eingestellt.", "5. Mai 1934"),
+        ("Wann beginnt die Messe?", "Die Messe beginnt um 9:30 Uhr und endet um 12 Uhr.", "9:30 Uhr"),
+        ("Wann endet die Messe?", "Die Messe beginnt um 9:30 Uhr und endet um 12 Uhr.", "12 Uhr"),
+        ("Wie viele Boote hat der Verein?", "Der Verein hat rund 1.200 Mitglieder und 14 Boote.", "14"),
+        ("Was kostet eine Karte?", "Eine Karte kostet 7,50 Euro, ermäßigt 4 Euro.", "7,50 Euro"),
+        ("Wie hoch ist die Miete?", "Die Miete beträgt ca. 640 Euro.", "ca. 640 Euro"),
+        ("Wann fährt die Fähre?", "Die Fähre fährt um 8 Uhr, um 13 Uhr und um 17 Uhr.",
+         "8 Uhr, um 13 Uhr und um 17 Uhr"),
+        ("Wer leitet die Werft?", "Die Werft wird von Dr. Heike Sander geleitet.", "Dr. Heike Sander"),
+        ("Wo wohnt der Wirt?", "Der Wirt wohnt im 2. Stock und isst zu Mittag.", "im 2. Stock"),
+        ("In welchem Jahr wurde die Uhr gebaut?", "Die Uhr wurde am 3. Mai 1623 gebaut.", "1623"),
+    ],
+)  # fmt: skip
+def test_the_value_of_the_part_that_has_the_words_is_given(question: str, sentence: str, expected: str) -> None:
+    assert short(question, sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("Wann wurde der Verein gegründet?", "Der Verein wurde in Ulm gegründet und zog 1902 um."),  # the other's year
+        ("Wann schließt das Bad?", "Das Bad öffnet um 8 Uhr."),
+        ("Wann öffnet das Bad?", "Das Bad öffnet um 8 Uhr; in Ulm öffnet ein Bad um 10 Uhr."),  # which?
+        ("Wann fährt die letzte Fähre?", "Die Fähre fährt um 8 Uhr."),
+        ("Was kostet die Karte?", "Die Karte kostet nicht 4 Euro."),
+        ("Wie viele Boote hat der Verein?", "Der Verein hat 1.200 Mitglieder."),
+        ("Warum schließt das Bad?", "Das Bad schließt um 8 Uhr."),
+    ],
+)
+def test_no_value_is_given_that_the_sentence_does_not_plainly_say(question: str, sentence: str) -> None:
+    assert short(question, sentence) == ""
+
+
+def test_what_half_of_the_words_never_stand_for_is_not_told() -> None:
+    passages = ["Die Leiterin des Vereins heißt Ilse Wagner."]
+    born, called = read_german("Wann wurde die Leiterin geboren?"), read_german("Wie heißt die Leiterin?")
+    assert born is not None
+    assert called is not None
+    assert (is_told_in_german(born, passages), is_told_in_german(called, passages)) == (False, True)

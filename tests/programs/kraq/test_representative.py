@@ -1,0 +1,51 @@
+"""What several passages tell is asked before one statement, and no topic is kept where a passage answers something."""
+
+from kraq_dspy.programs.kraq.representative import representatives
+from kraq_dspy.reading.acts import SAID_ALOUD
+from kraq_dspy.reading.analysis import Act, Analysis, Asked, Named, Sentence
+from kraq_dspy.records import PHRASE
+
+BRIDGE = Named("harbor bridge", PHRASE, "bridge")
+SALT, TRUCKS = Named("road salt", PHRASE, "salt"), Named("heavy trucks", PHRASE, "truck")
+BUILT = Asked("Who built the harbor bridge of Harrow in 1902?", "Mira Tolan", "who", 0.9, ("harbor bridge",))
+BY_SALT = Sentence(
+    "Road salt weakens the harbor bridge every winter.",
+    (SALT, BRIDGE),
+    asked=(BUILT,),
+    acts=(Act("weaken", "road salt", "harbor bridge"),),
+)
+BY_TRUCKS = Sentence(
+    "Heavy trucks damage the harbor bridge by day.",
+    (TRUCKS, BRIDGE),
+    acts=(Act("damage", "heavy trucks", "harbor bridge"),),
+)
+
+
+def test_what_several_passages_answer_comes_before_what_one_statement_does() -> None:
+    passages = {"a": Analysis("", (BY_SALT,)), "b": Analysis("", (BY_TRUCKS,))}
+    asked = representatives(passages, {"harbor bridge": 1.0})
+    assert asked[:2] == ["What affects the harbor bridge?", BUILT.question]
+
+
+def test_a_statement_comes_before_a_form_that_one_statement_answers() -> None:
+    asked = representatives({"a": Analysis("", (BY_SALT,))}, {"harbor bridge": 1.0})
+    assert asked[0] == BUILT.question
+    assert "How does road salt affect the harbor bridge?" in asked
+
+
+def test_a_narrow_community_is_asked_about_what_its_passages_tell_of_others_and_a_broad_one_is_not() -> None:
+    narrow = {"a": Analysis("", (BY_SALT,))}
+    assert representatives(narrow, {"winter": 1.0}) == [BUILT.question, *representatives(narrow, {"winter": 1.0})[1:]]
+    assert representatives({id: Analysis("", (BY_SALT,)) for id in "abcd"}, {"winter": 1.0}) == []
+
+
+def test_a_talk_is_asked_about_the_points_of_its_agenda_those_of_the_community_first() -> None:
+    title = "Meeting 12: Early implementer areas, Childcare offer"
+    said = Sentence("It is late.", (), acts=(Act(SAID_ALOUD, "Ada Lovelace", ""),))
+    asked = representatives({"a": Analysis(title, (said,))}, {"childcare offer": 1.0})
+    assert asked[0] == "What was said about the childcare offer in Meeting 12?"
+
+
+def test_the_title_of_a_report_is_no_agenda() -> None:
+    passages = {"a": Analysis("Report 32: Name Age Position", (Sentence("It is late."),))}
+    assert representatives(passages, {"position": 1.0}) == []

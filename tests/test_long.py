@@ -1,0 +1,38 @@
+"""`tests/long.txt` lists tests that are there, and what it lists has the marker by which `make test` leaves it out."""
+
+import ast
+from typing import cast
+
+import pytest
+
+from tests.conftest import LONG, ROOT, pytest_collection_modifyitems
+
+
+def test_each_line_names_a_test_that_is_there() -> None:
+    """A line that names nothing would put a renamed test back into `make test` unseen."""
+    files = {line.partition("::")[0] for line in LONG}
+    there = {
+        f"{file}::{statement.name}"
+        for file in files
+        for statement in ast.parse((ROOT / file).read_text("utf-8")).body
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert sorted(LONG - there) == []
+
+
+class Item:
+    """What the hook needs of a collected test."""
+
+    def __init__(self, nodeid: str) -> None:
+        self.nodeid = nodeid
+        self.marks: list[str] = []
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        self.marks.append(mark.name)
+
+
+def test_all_examples_of_a_listed_test_are_marked_and_no_other_test() -> None:
+    listed = min(LONG)
+    items = [Item(listed), Item(f"{listed}[0]"), Item(f"{listed}_too"), Item("tests/test_long.py::test_x")]
+    pytest_collection_modifyitems(cast("list[pytest.Item]", items))
+    assert [item.marks for item in items] == [["long"], ["long"], [], []]
