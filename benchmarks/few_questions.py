@@ -19,7 +19,7 @@ import json
 import math
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,9 +47,11 @@ PEOPLE = (5, 10, 20, 40)
 ALONE = (5, 7, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80)
 """Numbers at which people's questions decide alone: what n with an exam are worth is read off between these."""
 DRAWS = 200
+MADE, OWN = "made", "own-questions"
+BOTH = "made and own questions"
 LEAST_ROWS = 20
 """Rows of what is called an exam: where fewer could be made, there is none."""
-RIVALS = ("sentences", "titles", "own-questions")
+RIVALS = ("sentences", "titles", OWN)
 CHOSEN_ON = ("hotpotqa", "squad", "multihop_rag", "papers", "finance", "meetings", "tales", "policies")
 """Sets that the way of joining was chosen on; others confirm it."""
 Array = NDArray[np.float64]
@@ -143,10 +145,14 @@ class Case:
         self.people = scores_in(folder / "people")
         asked = [label for label in ("made", *RIVALS) if len(list((folder / label).glob("*.json"))) == len(FEW_SYSTEMS)]
         exams = {label: scores_in(folder / label) for label in asked}
-        self.exams = {label: scores for label, scores in exams.items() if len(scores) >= LEAST_ROWS}
-        if "made" in self.exams:
-            order = np.random.default_rng(0).permutation(len(FEW_SYSTEMS))
-            self.exams["made, systems permuted"] = self.exams["made"][:, order]
+        exams = {label: scores for label, scores in exams.items() if len(scores) >= LEAST_ROWS}
+        both = [exams[label] for label in (MADE, OWN) if label in exams]
+        order = np.random.default_rng(0).permutation(len(FEW_SYSTEMS))
+        self.exams: dict[str, list[Array]] = {
+            BOTH: both,
+            f"{BOTH}, systems permuted": [each[:, order] for each in both],
+        }
+        self.exams |= {label: [scores] for label, scores in exams.items()}
         self.first, self.second = map(np.array, zip(*itertools.combinations(range(len(FEW_SYSTEMS)), 2), strict=True))
         verdicts = []
         for first, second in zip(self.first, self.second, strict=True):
@@ -181,12 +187,12 @@ def alone(case: Case, n: int) -> dict[str, float]:
     return tally.mean()
 
 
-def with_exam(case: Case, exam: Array, n: int) -> dict[str, float]:
+def with_exams(case: Case, exams: Sequence[Array], n: int) -> dict[str, float]:
     """`calibrated` as users call it."""
     tally = Tally()
     names = [system.name for system in FEW_SYSTEMS]
     for drawn, rest in case.draws(n):
-        joint = calibrated(dict(zip(names, drawn.T, strict=True)), dict(zip(names, exam.T, strict=True)))
+        joint = calibrated(*(dict(zip(names, scores.T, strict=True)) for scores in (drawn, *exams)))
         pairs = [
             joint.pairs[names[first], names[second]] for first, second in zip(case.first, case.second, strict=True)
         ]
@@ -197,7 +203,8 @@ def with_exam(case: Case, exam: Array, n: int) -> dict[str, float]:
     return tally.mean()
 
 
-def exam_alone(case: Case, exam: Array) -> dict[str, float]:
+def exam_alone(case: Case, exams: Sequence[Array]) -> dict[str, float]:
+    exam = np.concatenate(exams)
     apart = exam[:, case.first] - exam[:, case.second]
     error = np.maximum(apart.std(axis=0, ddof=1) / math.sqrt(len(exam)), 0.5 / len(exam))
     tally = Tally()
@@ -229,7 +236,7 @@ def report(out: Path) -> None:
         figures[case.name] = {
             "people": len(case.people), "decided": case.n_decided, "alone": by_people,
             "exam alone": {label: exam_alone(case, exam) for label, exam in case.exams.items()},
-            "joined": {label: {n: with_exam(case, exam, n) for n in PEOPLE if n in by_people}
+            "joined": {label: {n: with_exams(case, exam, n) for n in PEOPLE if n in by_people}
                        for label, exam in case.exams.items()},
         }  # fmt: skip
         show(case.name, figures[case.name])

@@ -1,4 +1,4 @@
-"""Joins a few of people's questions with an exam: each mends what the other lacks.
+"""Joins a few of people's questions with an exam and the index's own questions: each mends what the others lack.
 
     joint = calibrated(scores_by_people, scores_by_exam)
     joint.pair("hybrid", "dense")  # the difference, its interval, and whether it is decided
@@ -25,11 +25,17 @@ from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, paired_difference
 
 Array = NDArray[np.float64]
 
-PRIOR_QUESTIONS = 10
+PRIOR_QUESTIONS = 20
 """Questions that the exam's covariance of systems counts for, beside that of people's questions."""
 BIASES = np.linspace(0.1, 0.5, 9)
 """Standard deviations of the exam's bias that are weighed. The least is no 0, since a few questions cannot show that an
-exam has no bias; from .05 on, intervals covered .78 to .84 on one of four corpora."""
+exam has no bias. From .05 on, intervals covered .78 to .84 on one of four corpora; where the least was a share of how
+far systems differ by the exam, .86 to .93 on one of four others."""
+SCALE_ERROR = 0.25
+"""Standard deviation of the factor between the exam's differences and people's, around 1. With 0, intervals covered
+.89 to .93 on a corpus where the exam's differences are three times people's."""
+MIXES = ((1.0, 0.0), (0.5, 0.5), (0.0, 1.0))
+"""Shares of the exam and of the index's own questions that are weighed against each other."""
 SCALES = np.linspace(0, 1.25, 11)
 """How many times the exam's differences people's may be, for the gate: 0 is an exam that says nothing."""
 LEAST_SYSTEMS = 3
@@ -61,9 +67,10 @@ class Calibrated:
     """The joint result for some systems. `means` are joint means over people's kind of questions.
 
     `is_open` says whether the exam passed the gate; else people's questions decide alone. `weight` is the share of the
-    information that came from the exam, in [0, 1]. `bias` is the standard deviation of the exam's bias, in the metric's
-    unit; None if the gate is shut. `correlation` is that of the systems' means by people's questions and by the exam,
-    None if one of them tells no system from another.
+    information that came from the exam and the index's own questions, in [0, 1], and `own_share` what of it the own
+    questions had. `bias` is the standard deviation of the bias, in the metric's unit; None if the gate is shut.
+    `correlation` is that of the systems' means by people's questions and by the others, None if one of them tells no
+    system from another.
     """
 
     systems: tuple[str, ...]
@@ -75,6 +82,8 @@ class Calibrated:
     weight: float
     bias: float | None
     correlation: float | None
+    n_own: int = 0
+    own_share: float = 0.0
 
     def pair(self, first: str, second: str) -> PairVerdict:
         """The verdict on `first` - `second`. Raises EvaluationError for a system that was not scored."""
@@ -90,7 +99,8 @@ class Calibrated:
         pairs = [dataclasses.asdict(pair) | {"is_decided": pair.is_decided} for pair in self.pairs.values()]
         return {
             "means": dict(self.means), "pairs": pairs, "n_people": self.n_people, "n_exam": self.n_exam,
-            "weight": self.weight, "bias": self.bias, "correlation": self.correlation,
+            "n_own": self.n_own, "weight": self.weight, "own_share": self.own_share, "bias": self.bias,
+            "correlation": self.correlation,
             "agreement": self.agreement, "outlook": self.outlook,
         }  # fmt: skip
 
@@ -105,15 +115,21 @@ class Calibrated:
         people = f"{self.n_people} of people's questions"
         if len(self.systems) < LEAST_SYSTEMS:
             return f"Fewer than {LEAST_SYSTEMS} systems show no bias of an exam, so {people} decide alone."
+        others = f"The exam ({counted(self.n_exam, 'row')})"
+        if not self.n_own:
+            verbs = ("does", "agrees", "its", "it has")
+        else:
+            others += f" and the index's own questions ({self.n_own})"
+            verbs = ("do", "agree", "their", "they have")
+        does, agrees, its, it_has = verbs
         if not self.is_open:
-            return (
-                f"The exam ({counted(self.n_exam, 'row')}) does not foretell what {people} say, so these decide alone."
-            )
+            return f"{others} {does} not foretell what {people} say, so these decide alone."
 
         alike = "" if self.correlation is None else f" (correlation of the means {self.correlation:.2f})"
+        own = f", {100 * self.own_share:.0f} % of that the own questions" if self.n_own else ""
         return (
-            f"The exam ({counted(self.n_exam, 'row')}) agrees with {people}{alike}: its differences are off by about "
-            f"{self.bias:.2f}, and it has {100 * self.weight:.0f} % of the weight."
+            f"{others} {agrees} with {people}{alike}: {its} differences are off by about {self.bias:.2f}, and {it_has} "
+            f"{100 * self.weight:.0f} % of the weight{own}."
         )
 
     @property
@@ -133,19 +149,24 @@ class Calibrated:
         )
 
 
-def calibrated(people: Mapping[str, Sequence[float]], exam: Mapping[str, Sequence[float]]) -> Calibrated:
+def calibrated(
+    people: Mapping[str, Sequence[float]],
+    exam: Mapping[str, Sequence[float]],
+    own: Mapping[str, Sequence[float]] | None = None,
+) -> Calibrated:
     """Join scores by a few of people's questions with scores by an exam, so that both decide together.
 
-    `people` and `exam` map each system to its scores, one for each question in the same order for all systems; the two
-    sets of questions differ. Scores are shares, in [0, 1]. Five of people's questions are enough to begin with.
+    `people` and `exam` map each system to its scores, one for each question in the same order for all systems; the sets
+    of questions differ. `own` are scores by a second exam, such as the questions that the index asked of its own
+    communities. Scores are shares, in [0, 1]. Five of people's questions are enough to begin with.
 
     The model is a random-effects one (DerSimonian and Laird, 1986), over contrasts of systems: the exam's true
-    differences are people's with a normal bias, which alike systems share. Its size is averaged over a grid by the
-    likelihood (Bayesian model averaging: Hoeting et al., 1999). People's covariance is pooled with the exam's, since
-    few questions show it badly. An exam that does not foretell people's scores better than none does is shut out by its
-    marginal likelihood, also if its differences have another scale. Prediction-powered inference (Angelopoulos et al.,
-    2023) and ARES (Saad-Falcon et al., 2024) join labels and predictions on the same items. Here the items differ, so
-    the bias lies between systems.
+    differences are people's with a normal bias, which alike systems share, and on a scale that may differ. The size of
+    the bias, and the shares of exam and own questions, are averaged over a grid by the likelihood (Bayesian model
+    averaging: Hoeting et al., 1999). People's covariance is pooled with the exam's, since few questions show it badly.
+    What does not foretell people's scores better than nothing does is shut out by its marginal likelihood, also if its
+    differences have another scale. Prediction-powered inference (Angelopoulos et al., 2023) and ARES (Saad-Falcon et
+    al., 2024) join labels and predictions on the same items. Here the items differ, so the bias lies between systems.
 
     With fewer than three systems, nothing shows the bias: people's questions decide alone, by `paired_difference`.
     Saturated scores are not taken for certain: a standard error is at least half a question.
@@ -159,26 +180,26 @@ def calibrated(people: Mapping[str, Sequence[float]], exam: Mapping[str, Sequenc
     >>> joint.is_open, joint.pair("dense", "bm25").interval.estimate > 0.3
     (True, True)
     """
-    systems, peoples_scores, exam_scores = _checked_scores(people, exam)
-    m, n = len(peoples_scores), len(exam_scores)
+    sides = {"people's questions": people, "the exam": exam}
+    systems, (peoples_scores, *exams) = _checked_scores(sides if own is None else {**sides, "the own questions": own})
+    m, n = len(peoples_scores), sum(map(len, exams))
     contrasts = _contrasts(len(systems))
-    y, x = peoples_scores.mean(axis=0), exam_scores.mean(axis=0)
-    people_covariance, exam_covariance = _covariance(peoples_scores), _covariance(exam_scores)
+    y = peoples_scores.mean(axis=0)
 
-    shape = exam_covariance / max(float(np.mean(np.diag(exam_covariance))), 1e-9)
-    spread = float(np.mean(np.diag(people_covariance)))
-    pooled = ((m - 1) * people_covariance + PRIOR_QUESTIONS * spread * shape) / (m - 1 + PRIOR_QUESTIONS)
+    shape = np.mean([_shape(scores) for scores in exams], axis=0)
+    by_people, by_exams = contrasts @ _covariance(peoples_scores) @ contrasts.T, contrasts @ shape @ contrasts.T
+    pooled = _pooled(by_people, by_exams, m)
     likeness = (np.eye(len(systems)) + shape) / 2
 
     joint = _Joint(
         y=contrasts @ y,
-        x=contrasts @ x,
-        people_error=contrasts @ (pooled / m) @ contrasts.T,
-        exam_error=contrasts @ (exam_covariance / n) @ contrasts.T,
+        people_error=pooled / m,
         bias=contrasts @ likeness @ contrasts.T,
+        mixes=_mixed(exams, contrasts),
     )
     is_open = len(systems) >= LEAST_SYSTEMS and joint.passes_gate()
-    mean, covariance, bias = joint.posterior() if is_open else (joint.y, joint.people_error, None)
+    mean, covariance, bias, shares = joint.posterior() if is_open else (joint.y, joint.people_error, None, None)
+    own_share = 0.0 if shares is None or len(exams) < 2 else float(shares @ [mix[1] for mix in MIXES])
 
     level = float(y.mean())
     effects = contrasts.T @ mean
@@ -213,20 +234,25 @@ def calibrated(people: Mapping[str, Sequence[float]], exam: Mapping[str, Sequenc
         means={system: level + float(effect) for system, effect in zip(systems, effects, strict=True)},
         pairs=pairs,
         n_people=m,
-        n_exam=n,
+        n_exam=len(exams[0]),
         is_open=is_open,
         weight=min(1.0, max(0.0, weight)),
         bias=bias,
-        correlation=_correlation(joint.y, joint.x),
+        correlation=_correlation(joint.y, joint.likeliest(shares).x),
+        n_own=len(exams[1]) if len(exams) > 1 else 0,
+        own_share=own_share,
     )
 
 
-def calibrated_rows(people: Sequence[ResultRow], exam: Sequence[ResultRow], metric: str) -> Calibrated:
-    """`calibrated` over the rows of two evaluations of the same systems; a question that failed counts as 0.
+def calibrated_rows(
+    people: Sequence[ResultRow], exam: Sequence[ResultRow], metric: str, own: Sequence[ResultRow] = ()
+) -> Calibrated:
+    """`calibrated` over the rows of evaluations of the same systems; a question that failed counts as 0.
 
     Questions that the metric is not defined for are left out. Raises EvaluationError as `calibrated` does.
     """
-    return calibrated(_scores_by_system(people, metric), _scores_by_system(exam, metric))
+    of_own = _scores_by_system(own, metric) if own else None
+    return calibrated(_scores_by_system(people, metric), _scores_by_system(exam, metric), of_own)
 
 
 def _scores_by_system(rows: Sequence[ResultRow], metric: str) -> dict[str, list[float]]:
@@ -240,68 +266,103 @@ def _scores_by_system(rows: Sequence[ResultRow], metric: str) -> dict[str, list[
 
 
 @dataclass(frozen=True)
+class _Mix:
+    """What the exam says, or it and the index's own questions in some shares, of the contrasts of systems: means `x`,
+    `[systems - 1]`, and their covariance."""
+
+    x: Array
+    error: Array
+
+
+@dataclass(frozen=True)
 class _Joint:
-    """What is known of the contrasts of systems: means by people `y` and by the exam `x`, `[systems - 1]`; the
-    covariance of each, and of the exam's bias at size 1, `[systems - 1, systems - 1]`."""
+    """What is known of the contrasts of systems: means by people `y`, `[systems - 1]`, and their covariance, that of
+    the exam's bias at size 1, `[systems - 1, systems - 1]`, and what the exam says."""
 
     y: Array
-    x: Array
     people_error: Array
-    exam_error: Array
     bias: Array
+    mixes: tuple[_Mix, ...]
 
     def passes_gate(self) -> bool:
-        """Whether the exam, at the best of scales and biases on average, foretells people's means better than nothing.
-
-        Nothing is the same model at scale 0: all systems alike, but for the bias.
-        """
+        """Whether the exam, at the best of scales, biases and shares on average, foretells people's means better than
+        nothing. Nothing is the same model at scale 0: all systems alike, but for the bias."""
         by_scale = []
         for scale in SCALES:
-            covariances = self.people_error + scale**2 * self.exam_error + _squared(BIASES) * self.bias
-            by_scale.append(_log_mean(_log_likelihoods(self.y - scale * self.x, covariances)))
+            by_mix = []
+            for mix in self.mixes:
+                covariances = self.people_error + scale**2 * mix.error + _squared(BIASES) * self.bias
+                by_mix.append(_log_mean(_log_likelihoods(self.y - scale * mix.x, covariances)))
+            by_scale.append(_log_mean(np.array(by_mix)))
         return _log_mean(np.array(by_scale)) > by_scale[0]
 
-    def posterior(self) -> tuple[Array, Array, float]:
-        """Mean and covariance of people's true contrasts, mixed over the sizes of the bias, and its mean size."""
-        prior = self.exam_error + _squared(BIASES) * self.bias
-        logs = _log_likelihoods(self.y - self.x, self.people_error + prior)
+    def posterior(self) -> tuple[Array, Array, float, Array]:
+        """Mean and covariance of people's true contrasts, mixed over shares and sizes of the bias; the mean size of the
+        bias; and the weight of each mix."""
+        priors = np.concatenate([self._priors(mix) for mix in self.mixes])
+        xs = np.concatenate([np.tile(mix.x, (len(BIASES), 1)) for mix in self.mixes])
+        sizes = np.tile(BIASES, len(self.mixes))
+        logs = _log_likelihoods(self.y - xs, self.people_error + priors)
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
 
-        gains = prior @ np.linalg.pinv(self.people_error + prior)
-        means = self.x + np.einsum("bij,j->bi", gains, self.y - self.x)
-        within = np.einsum("b,bij->ij", weights, prior - gains @ prior)
+        gains = priors @ np.linalg.pinv(self.people_error + priors)
+        means = xs + np.einsum("bij,bj->bi", gains, self.y - xs)
+        within = np.einsum("b,bij->ij", weights, priors - gains @ priors)
         mean = weights @ means
         apart = means - mean
         covariance = within + np.einsum("b,bi,bj->ij", weights, apart, apart)
-        return mean, (covariance + covariance.T) / 2, float(weights @ BIASES)
+        shares = weights.reshape(len(self.mixes), len(BIASES)).sum(axis=1)
+        return mean, (covariance + covariance.T) / 2, float(weights @ sizes), shares
+
+    def likeliest(self, shares: Array | None) -> _Mix:
+        """The mix of the most weight; the middle one if nothing was weighed."""
+        return self.mixes[len(self.mixes) // 2 if shares is None else int(shares.argmax())]
+
+    def _priors(self, mix: _Mix) -> Array:
+        """The covariance of people's true contrasts around what the exam says, for each size of the bias."""
+        of_scale = SCALE_ERROR**2 * np.outer(mix.x, mix.x)
+        priors: Array = mix.error + of_scale + _squared(BIASES) * self.bias
+        return priors
 
 
-def _checked_scores(
-    people: Mapping[str, Sequence[float]], exam: Mapping[str, Sequence[float]]
-) -> tuple[tuple[str, ...], Array, Array]:
-    """The systems, and both sides' scores, float64 `[questions, systems]`."""
-    systems = tuple(people)
-    if set(systems) != set(exam):
-        apart = sorted(set(systems) ^ set(exam))
-        raise EvaluationError(f"Only one side has scores of {', '.join(map(repr, apart))}; expected the same systems.")
+def _mixed(exams: Sequence[Array], contrasts: Array) -> tuple[_Mix, ...]:
+    means = [contrasts @ scores.mean(axis=0) for scores in exams]
+    errors = [contrasts @ (_covariance(scores) / len(scores)) @ contrasts.T for scores in exams]
+    mixes = []
+    for shares in MIXES if len(exams) > 1 else ((1.0,),):
+        x = sum((share * mean for share, mean in zip(shares, means, strict=True)), np.zeros(len(contrasts)))
+        error = sum((share**2 * each for share, each in zip(shares, errors, strict=True)), np.zeros_like(errors[0]))
+        mixes.append(_Mix(x, error))
+    return tuple(mixes)
+
+
+def _checked_scores(sides: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[tuple[str, ...], list[Array]]:
+    """The systems, and each side's scores, float64 `[questions, systems]`."""
+    first, *others = sides.values()
+    systems = tuple(first)
+    for other in others:
+        if set(systems) != set(other):
+            apart = sorted(set(systems) ^ set(other))
+            named = ", ".join(map(repr, apart))
+            raise EvaluationError(f"Only one side has scores of {named}; expected the same systems.")
     if len(systems) < 2:
-        raise EvaluationError(f"There are scores of {counted(len(systems), 'system')}; expected two at least.")
+        raise EvaluationError(f"There are scores of {len(systems)} systems; expected two at least.")
+    return systems, [_checked_side(name, scores, systems) for name, scores in sides.items()]
 
-    sides = []
-    for name, scores in (("people's questions", people), ("the exam", exam)):
-        lengths = {len(scores[system]) for system in systems}
-        if len(lengths) > 1:
-            raise EvaluationError(
-                f"By {name}, systems have {min(lengths)} to {max(lengths)} scores; expected one for each question."
-            )
-        if min(lengths) < LEAST_QUESTIONS:
-            raise EvaluationError(f"There are {min(lengths)} scores by {name}; expected {LEAST_QUESTIONS} at least.")
-        values = np.array([scores[system] for system in systems], np.float64).T
-        if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1:
-            raise EvaluationError(f"Scores by {name} are not all between 0 and 1; expected shares, such as recall@5.")
-        sides.append(values)
-    return systems, sides[0], sides[1]
+
+def _checked_side(name: str, scores: Mapping[str, Sequence[float]], systems: Sequence[str]) -> Array:
+    lengths = {len(scores[system]) for system in systems}
+    if len(lengths) > 1:
+        raise EvaluationError(
+            f"By {name}, systems have {min(lengths)} to {max(lengths)} scores; expected one for each question."
+        )
+    if min(lengths) < LEAST_QUESTIONS:
+        raise EvaluationError(f"There are {min(lengths)} scores by {name}; expected {LEAST_QUESTIONS} at least.")
+    values = np.array([scores[system] for system in systems], np.float64).T
+    if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1:
+        raise EvaluationError(f"Scores by {name} are not all between 0 and 1; expected shares, such as recall@5.")
+    return values
 
 
 def _contrasts(n: int) -> Array:
@@ -322,15 +383,35 @@ def _covariance(scores: Array) -> Array:
     return joined
 
 
+def _pooled(by_people: Array, by_exams: Array, m: int) -> Array:
+    """People's covariance of contrasts over `m` questions, pooled with the exam's at the same total. An exam that tells
+    no system from another lends nothing."""
+    total = float(np.trace(by_exams))
+    if total < 1e-9:
+        return by_people
+    alike = by_exams * (float(np.trace(by_people)) / total)
+    pooled: Array = ((m - 1) * by_people + PRIOR_QUESTIONS * alike) / (m - 1 + PRIOR_QUESTIONS)
+    return pooled
+
+
+def _shape(scores: Array) -> Array:
+    """The covariance of systems at a mean variance of 1."""
+    covariance = _covariance(scores)
+    shape: Array = covariance / max(float(np.mean(np.diag(covariance))), 1e-9)
+    return shape
+
+
 def _squared(biases: Array) -> Array:
     return np.asarray((biases**2)[:, None, None], np.float64)
 
 
-def _log_likelihoods(residual: Array, covariances: Array) -> Array:
-    """Of a normal with mean 0, for each of the covariances `[b, i, i]`; constants are left out."""
+def _log_likelihoods(residuals: Array, covariances: Array) -> Array:
+    """Of normals with mean 0, for each of the covariances `[b, i, i]`, with a residual for each `[b, i]` or one for all
+    `[i]`; constants are left out."""
     _, logs = np.linalg.slogdet(covariances)
-    solved = np.linalg.solve(covariances, np.broadcast_to(residual, (len(covariances), len(residual)))[..., None])
-    likelihoods: Array = -0.5 * (logs + solved[..., 0] @ residual)
+    each = np.broadcast_to(residuals, covariances.shape[:2])
+    solved = np.linalg.solve(covariances, each[..., None])[..., 0]
+    likelihoods: Array = -0.5 * (logs + np.einsum("bi,bi->b", solved, each))
     return likelihoods
 
 

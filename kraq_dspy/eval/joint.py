@@ -1,11 +1,14 @@
 """Joins a run with a few of people's questions, whose rows are in its folder `asked`: for tables, reports and the gate.
 
+If the index's own questions were asked, too, their rows are in the folder `own`, and the three decide together.
+
 joint = joint_of_run(Path("runs/now"))  # None if no questions of people's were asked beside the exam
 checks = joint_worse_checks(Path("runs/base"), Path("runs/now"))
 """
 
 import dataclasses
-from collections.abc import Sequence
+import random
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
@@ -14,10 +17,32 @@ from kraq_dspy.eval.comparing import systems_to_compare, with_shared_ids
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.gate import FIRST_OF, QualityCheck, judged_metrics
 from kraq_dspy.eval.grids import Grid, number
+from kraq_dspy.eval.metrics.for_dspy import RANKINGS
 from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, read_run
+from kraq_dspy.workspace import Workspace
 
 ASKED_FOLDER = "asked"
 """Where a run keeps the rows of people's questions, as a run of its own."""
+
+OWN_FOLDER = "own"
+"""Where it keeps those of the index's own questions."""
+MOST_OWN, LEAST_OWN = 60, 20
+"""Own questions that are asked, and below how many there is nothing to join."""
+
+
+def own_questions(space: Workspace, metric: str) -> list[Example]:
+    """Questions that the index asked of its communities, with the documents that these stand in: a second exam.
+
+    Sixty of them, always the same ones. None for a metric that wants more than documents, and in an index that has
+    fewer than twenty.
+    """
+    if metric.partition("@")[0] not in RANKINGS:
+        return []
+    known = [each for each in space.index.questions(source="kraq") if each.document_ids]
+    if len(known) < LEAST_OWN:
+        return []
+    drawn = random.Random(0).sample(known, min(MOST_OWN, len(known)))
+    return [Example(each.id, each.text, (), supporting_ids=tuple(each.document_ids)) for each in drawn]
 
 
 def has_peoples_questions(folder: Path) -> bool:
@@ -38,9 +63,10 @@ def joint_of_run(folder: Path | None) -> tuple[Calibrated, str] | None:
     shared = {row.system for row in people} & {row.system for row in exam}
     if len(shared) < 2:
         return None
+    own = _own_rows(folder, shared)
     people, exam = ([row for row in rows if row.system in shared] for rows in (people, exam))
     metric = header.extra["table"]["metrics"][0]
-    return calibrated_rows(people, exam, metric), metric
+    return calibrated_rows(people, exam, metric, own), metric
 
 
 def joint_grids(folder: Path | None) -> list[Grid]:
@@ -117,10 +143,12 @@ def joint_worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None =
     pairs = [pair for pair in pairs if pair in pairs_of_people]
     named = {label for pair in pairs for label in pair}
     exam, people = ([row for row in rows if row.system in named] for rows in (exam, people))
+    own = _shared_own_rows(base, now, named)
 
     checks = []
     for metric in judged_metrics(_metrics_of(exam), metrics):
-        joint = calibrated_rows(people, exam, metric)
+        of_own = own if all(metric in row.metrics or row.failure for row in own) else []
+        joint = calibrated_rows(people, exam, metric, of_own)
         checks += [_check(joint, metric, before, after) for before, after in pairs]
     if not checks:
         raise EvaluationError(
@@ -153,12 +181,32 @@ def _shared_rows(base: Path, now: Path) -> tuple[list[ResultRow], list[tuple[str
     return rows, pairs
 
 
+def _own_rows(folder: Path, systems: Collection[str]) -> list[ResultRow]:
+    """The rows of the index's own questions, if all systems were asked enough of them."""
+    if not (folder / OWN_FOLDER / HEADER_FILE).is_file():
+        return []
+    return _enough(read_run(folder / OWN_FOLDER)[1], systems)
+
+
+def _shared_own_rows(base: Path, now: Path, systems: Collection[str]) -> list[ResultRow]:
+    """The rows of the own questions that both runs have; none if the index asks others now."""
+    if not all((folder / OWN_FOLDER / HEADER_FILE).is_file() for folder in (base, now)):
+        return []
+    return _enough(_shared_rows(base / OWN_FOLDER, now / OWN_FOLDER)[0], systems)
+
+
+def _enough(rows: Sequence[ResultRow], systems: Collection[str]) -> list[ResultRow]:
+    counts = [sum(row.system == system for row in rows) for system in systems]
+    return [row for row in rows if row.system in systems] if min(counts, default=0) >= LEAST_OWN else []
+
+
 def _check(joint: Calibrated, metric: str, before: str, after: str) -> QualityCheck:
     pair = joint.pair(after, before)
     passed = pair.interval.high >= 0
     name = after.removesuffix(", now")
     words = "no worse than" if passed else "worse than"
-    exam = f"{counted(joint.n_exam, 'row')} of the exam with {100 * joint.weight:.0f} % of the weight"
+    own = f" and {counted(joint.n_own, 'question')} of the index" if joint.n_own else ""
+    exam = f"{counted(joint.n_exam, 'row')} of the exam{own} with {100 * joint.weight:.0f} % of the weight"
     text = (
         f"{metric} of {name} is {words} before: {_signed(pair)}, by {counted(joint.n_people, 'question')} of people's "
         f"and {exam}"

@@ -6,7 +6,7 @@ how far in front useful passages stand, and answer relevancy how near the answer
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
@@ -16,14 +16,25 @@ from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import answer_of, evidence_of, gold_of
 from kraq_dspy.eval.metrics.rag import is_refused
+from kraq_dspy.language.text import content_words, words
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
-from kraq_dspy.signatures.judging import AttributeReference, GradeAnswer, JudgeAnswer, JudgeListAnswer, JudgeSupport
+from kraq_dspy.signatures.judging import (
+    AttributedStatement,
+    AttributeReference,
+    GradeAnswer,
+    JudgeAnswer,
+    JudgedStatement,
+    JudgeListAnswer,
+    JudgeSupport,
+)
 from kraq_dspy.signatures.testset import AskFact
 from kraq_dspy.state import SavableModule
 
 RIGHT_GRADE = 4
 """Grades from 4 to 5 count as right (QA search paper, section 5)."""
+_QUESTION_MARKS = ("?", "？")
+_Judged = TypeVar("_Judged", JudgedStatement, AttributedStatement)
 
 
 class JudgedMetric(SavableModule):
@@ -123,7 +134,8 @@ class Groundedness(JudgedMetric):
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
         passages, answer = evidence_of(example, prediction), answer_of(prediction)
         reply = await call(self.judge, question=example.question, passages=passages, answer=answer)
-        return _share_that_holds([bool(each.supported) for each in reply.statements], "answer")
+        statements = _without_the_question(reply.statements, example.question, answer)
+        return _share_that_holds([bool(each.supported) for each in statements], "answer")
 
     forward = blocking(aforward)
 
@@ -154,7 +166,8 @@ class ContextRecall(_JudgedEvidence):
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
         passages, reference = evidence_of(example, prediction), _reference(example)
         reply = await call(self.judge, question=example.question, passages=passages, reference_answer=reference)
-        return _share_that_holds([bool(each.attributed) for each in reply.statements], "gold answer")
+        statements = _without_the_question(reply.statements, example.question, reference)
+        return _share_that_holds([bool(each.attributed) for each in statements], "gold answer")
 
     forward = blocking(aforward)
 
@@ -178,7 +191,8 @@ class ContextPrecision(_JudgedEvidence):
         useful = []
         for passage in evidence_of(example, prediction):
             reply = await call(self.judge, question=example.question, passages=[passage], reference_answer=reference)
-            useful.append(any(each.attributed for each in reply.statements))
+            statements = _without_the_question(reply.statements, example.question, reference)
+            useful.append(any(each.attributed for each in statements))
         return dspy.Prediction(score=average_precision_of(useful))
 
     forward = blocking(aforward)
@@ -228,6 +242,36 @@ def average_precision_of(useful: Sequence[bool]) -> float:
             n_useful += 1
             total += n_useful / place
     return total / n_useful if n_useful else 0.0
+
+
+def repeats_question(statement: str, question: str, stated: str) -> bool:
+    """Whether a statement that a judge took from `stated` only says the question again.
+
+    Small judges give back "Who built the mill?", or "The mill was built", as something that the answer "Ida" states,
+    and find it in any passage about the mill. Where an answer says yes or no, or chooses from the question's own words,
+    a statement in these words is the answer's.
+
+    >>> repeats_question("The mill was built.", "Who built the mill?", "Ida")
+    True
+    >>> repeats_question("The mill is old.", "Is the mill old?", "Yes")
+    False
+    """
+    if statement.rstrip().endswith(_QUESTION_MARKS):
+        return not stated.rstrip().endswith(_QUESTION_MARKS)
+
+    asked, said, words_stated = (content_words(text) for text in (question, statement, stated))
+    if not said or _says_yes_or_no(stated):
+        return False
+    return set(said) <= set(asked) and not set(words_stated) <= set(asked)
+
+
+def _says_yes_or_no(text: str) -> bool:
+    first, *_ = [*words(text), ""]
+    return first in ("yes", "no")
+
+
+def _without_the_question(statements: Sequence[_Judged], question: str, stated: str) -> list[_Judged]:
+    return [each for each in statements if not repeats_question(each.statement, question, stated)]
 
 
 def _share_that_holds(verdicts: Sequence[bool], judged: str) -> dspy.Prediction:

@@ -6,22 +6,26 @@
         labeling.label(question, passages[:1])  # none: the documents do not answer it
 
 Every label is in the file when `label` returns, so a killed process loses none, and the same call goes on. Retrievers
-that are unlike each other pool the passages, so that no single one decides what can be marked.
+that are unlike each other pool the passages, so that no single one decides what can be marked. The terminal and the
+explorer's page are two faces of this.
 """
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.exam.gold import gold_passage
-from kraq_dspy.exam.gold_finder import UNLIKE, GoldFinder, Pool
+from kraq_dspy.exam.gold_finder import UNLIKE, GoldFinder, Pool, nearness
 from kraq_dspy.exam.testset import Testset
+from kraq_dspy.language.text import sentences
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import APPROVED, Chunk, Entity, GoldPassage, TestsetRow, content_id
 from kraq_dspy.workspace import Workspace
@@ -36,12 +40,12 @@ class Labeling:
     """The questions that are to be labeled, and the file that their labels go to.
 
     `n` questions are drawn in all, unlike ones first (`unlike_first`); those that the file has count. Rows of the file
-    that nobody labeled here stay as they are. Raises EvaluationError for a file that is no test set.
+    that nobody labeled here stay as they are; what another process wrote to it meanwhile is kept. Raises
+    EvaluationError for a file that is no test set.
     """
 
     def __init__(self, space: Workspace, examples: Sequence[Example], out: str | Path, *, n: int) -> None:
         self.out = Path(out)
-        self._testset = Testset.load(self.out) if self.out.exists() else Testset(())
         self._space = space
         self._pools: dict[str, Pool] = {}
         self._later: list[str] = []
@@ -49,22 +53,22 @@ class Labeling:
         retrievers = {name: space.retriever(name) for name in names}
         self._finder = GoldFinder(retrievers, space.index.chunk_vectors, space.index)
 
-        by_id = {_id_of(example.question): example for example in examples}
-        done = [row.id for row in self._testset if row.model == PERSON and row.id in by_id]
+        by_id = {id_of(example.question): example for example in examples}
+        done = [row.id for row in self._testset() if row.model == PERSON and row.id in by_id]
         first = [by_id[id] for id in done]
         self.questions = unlike_first(list(by_id.values()), n, space.embedder, first=first)
 
     @property
     def labeled(self) -> list[TestsetRow]:
         """The rows of these questions that have a label, in the order in which they were labeled."""
-        ids = {_id_of(each.question) for each in self.questions}
-        return [row for row in self._testset if row.id in ids]
+        ids = {id_of(each.question) for each in self.questions}
+        return [row for row in self._testset() if row.id in ids]
 
     @property
     def left(self) -> list[Example]:
         """The questions without a label; those that were put off come last."""
-        done = {row.id for row in self._testset}
-        open_ones = [each for each in self.questions if _id_of(each.question) not in done]
+        done = {row.id for row in self._testset()}
+        open_ones = [each for each in self.questions if id_of(each.question) not in done]
         return sorted(open_ones, key=lambda each: self._place_put_off(each))
 
     def next(self) -> Example | None:
@@ -73,7 +77,7 @@ class Labeling:
 
     def put_off(self, example: Example) -> None:
         """Ask the others first."""
-        id = _id_of(example.question)
+        id = id_of(example.question)
         self._later = [each for each in self._later if each != id] + [id]
 
     def passages(self, example: Example) -> list[Chunk]:
@@ -91,7 +95,7 @@ class Labeling:
                 gold.setdefault(twin.id, gold_passage(twin, (TWIN,)))
         documents = tuple(dict.fromkeys(passage.document_id for passage in gold.values()))
         row = TestsetRow(
-            id=_id_of(example.question),
+            id=id_of(example.question),
             question=example.question,
             type=(example.type or LABELED) if marked else UNANSWERABLE,
             answers=example.answers if marked else (),
@@ -103,8 +107,9 @@ class Labeling:
             model=PERSON,
             status=APPROVED,
         )
-        others = tuple(each for each in self._testset if each.id != row.id)
-        self._save((*others, row))
+        testset = self._testset()
+        others = tuple(each for each in testset if each.id != row.id)
+        dataclasses.replace(testset, rows=(*others, row)).save(self.out)
         return row
 
     def undo(self) -> Example | None:
@@ -113,9 +118,10 @@ class Labeling:
         if not labeled:
             return None
         last = labeled[-1].id
-        self._save(tuple(row for row in self._testset if row.id != last))
+        testset = self._testset()
+        dataclasses.replace(testset, rows=tuple(row for row in testset if row.id != last)).save(self.out)
         self._later = [id for id in self._later if id != last]
-        return next(each for each in self.questions if _id_of(each.question) == last)
+        return next(each for each in self.questions if id_of(each.question) == last)
 
     def _pool(self, example: Example) -> Pool:
         if example.question not in self._pools:
@@ -123,12 +129,63 @@ class Labeling:
         return self._pools[example.question]
 
     def _place_put_off(self, example: Example) -> int:
-        id = _id_of(example.question)
+        id = id_of(example.question)
         return self._later.index(id) + 1 if id in self._later else 0
 
-    def _save(self, rows: tuple[TestsetRow, ...]) -> None:
-        self._testset = dataclasses.replace(self._testset, rows=rows)
-        self._testset.save(self.out)
+    def _testset(self) -> Testset:
+        return Testset.load(self.out) if self.out.exists() else Testset(())
+
+
+@dataclass
+class Sitting:
+    """What one person did in one go, and how long it took: from the first question shown to the last label."""
+
+    n_labeled: int = 0
+    _began: float | None = None
+    _ended: float = 0.0
+
+    def show(self) -> None:
+        """The clock starts when the first question is shown."""
+        if self._began is None:
+            self._began = self._ended = monotonic()
+
+    def count(self, n: int) -> None:
+        """Count `n` labels: 1 for a new one, -1 for one that was taken back."""
+        self.n_labeled = max(0, self.n_labeled + n)
+        self._ended = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self._began is None else self._ended - self._began
+
+    def summary(self, labeling: Labeling) -> str:
+        """What is labeled, what of it now, and how long that took."""
+        labeled = labeling.labeled
+        unanswerable = sum(not row.is_answerable for row in labeled)
+        took = f"{self.n_labeled} of them now, in {in_minutes(self.seconds)}"
+        each = f" ({self.seconds / self.n_labeled:.0f} s each)" if self.n_labeled else ""
+        return (
+            f"{counted(len(labeled), 'question')}, {unanswerable} of them unanswerable; {took}{each}. "
+            f"{counted(len(labeling.left), 'question')} left."
+        )
+
+
+def excerpt(question: str, chunk: Chunk) -> str:
+    """The passage from the sentence on that has most of the question's words."""
+    parts = sentences(chunk.text) or [chunk.text]
+    best = max(range(len(parts)), key=lambda place: (nearness(question, parts[place]), -place))
+    before = "… " if best else ""
+    return before + " ".join(parts[best:])
+
+
+def in_minutes(seconds: float) -> str:
+    """Write a duration in words.
+
+    >>> in_minutes(252), in_minutes(9)
+    ('4 min 12 s', '9 s')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def unlike_first(
@@ -156,7 +213,8 @@ def unlike_first(
     return [examples[place] for place in chosen]
 
 
-def _id_of(question: str) -> str:
-    """An id by the text, without regard to case, spaces and the mark at its end: a log may grow and be sorted anew."""
+def id_of(question: str) -> str:
+    """The id of a question's label, by its text, without regard to case, spaces and the mark at its end: a log may grow
+    and be sorted anew."""
     words = " ".join(question.split()).casefold()
     return f"asked-{content_id('asked', words.rstrip('?.! ') or words)[:12]}"

@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.evaluation import state_of
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
 from kraq_dspy.eval.grids import changed_questions, unpaired_questions
-from kraq_dspy.eval.joint import joint_worse_checks
+from kraq_dspy.eval.joint import joint_of_run, joint_worse_checks, own_questions
 from kraq_dspy.indexing import add_documents, build_index
 from kraq_dspy.records import Chunk, Document, Entity, Hit, Question, Relationship, Summary
 from kraq_dspy.workspace import Workspace
@@ -323,3 +325,36 @@ def test_the_joint_gate_tells_questions_that_fail_now(tmp_path: Path) -> None:
     failed = [check for check in joint_worse_checks(tmp_path / "base", tmp_path / "now") if check.metric == "failed"]
 
     assert [check.text for check in failed] == ["2 questions of find failed, 0 before"]
+
+
+def test_the_questions_of_the_index_judge_beside_the_exam_if_both_runs_asked_them(tmp_path: Path) -> None:
+    for name in ("base", "now", "without"):
+        systems = {"find": finding(54), "other": finding(20)}
+        evaluate(systems, ROWS, ["recall@5"], out=tmp_path / name)
+        evaluate(systems, ROWS[::6], ["recall@5"], out=tmp_path / name / "asked")
+        if name != "without":
+            evaluate(systems, ROWS[:40], ["recall@5"], out=tmp_path / name / "own")
+
+    together, alone = (joint_worse_checks(tmp_path / "base", tmp_path / name) for name in ("now", "without"))
+
+    assert all("60 rows of the exam and 40 questions of the index with" in check.text for check in together)
+    assert all("60 rows of the exam with" in check.text for check in alone)
+    joint = joint_of_run(tmp_path / "now")
+    assert joint is not None
+    assert (joint[0].n_own, joint[0].n_exam) == (40, 60)
+
+
+def test_sixty_questions_of_the_index_that_stand_in_documents_are_a_second_exam() -> None:
+    questions = [
+        Question(f"q{n}", f"What of {n}?", "kraq", None, 0, (), (f"d{n}",) if n % 2 else ()) for n in range(200)
+    ]
+    space: Any = SimpleNamespace(index=SimpleNamespace(questions=lambda source: questions))
+    few: Any = SimpleNamespace(index=SimpleNamespace(questions=lambda source: questions[:30]))
+
+    own = own_questions(space, "recall@5")
+
+    assert len(own) == 60
+    assert own == own_questions(space, "recall@10")
+    assert all(each.supporting_ids == (each.id.replace("q", "d"),) for each in own)
+    assert own_questions(few, "recall@5") == []
+    assert own_questions(space, "token_f1") == own_questions(space, "context_recall") == []

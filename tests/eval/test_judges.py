@@ -10,7 +10,7 @@ from dspy.utils.dummies import DummyLM
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import BinaryJudge, RubricJudge
-from kraq_dspy.eval.judges import ContextRecall, JudgedMetric
+from kraq_dspy.eval.judges import ContextPrecision, ContextRecall, Groundedness, JudgedMetric, repeats_question
 
 EXAMPLE = dspy.Example(question="Which city?", answers=["Oslo"])
 
@@ -65,6 +65,44 @@ def test_context_recall_of_a_list_asks_for_all_items_whatever_was_answered() -> 
 
     assert of_no_answer == 0.5
     assert "Humira; infliximab" in str(lm.history[-1]["messages"])
+
+
+BUILT = dspy.Example(question="Who built the lighthouse of Tarnvik?", answers=["Maren Holt"], passages=["The ferry."])
+
+
+@pytest.mark.parametrize("repeated", ["Who built the lighthouse of Tarnvik?", "The lighthouse of Tarnvik was built."])
+@pytest.mark.parametrize("judge", [ContextRecall, ContextPrecision, Groundedness])
+def test_a_statement_that_repeats_the_question_counts_for_no_metric(judge: type[JudgedMetric], repeated: str) -> None:
+    verdict = "supported" if judge is Groundedness else "attributed"
+    statements = [{"statement": repeated, verdict: True}, {"statement": "Maren Holt built it.", verdict: False}]
+
+    with dspy.context(lm=DummyLM([{"statements": json.dumps(statements)}])):
+        assert judge().score(BUILT, dspy.Prediction(answer="Maren Holt")) == 0.0
+
+
+def test_a_judge_that_only_repeats_the_question_is_a_failure_and_makes_no_passage_useful() -> None:
+    lm = DummyLM([{"statements": json.dumps([{"statement": BUILT.question, "attributed": True}])}] * 2)
+
+    with dspy.context(lm=lm):
+        assert ContextPrecision().score(BUILT, dspy.Prediction()) == 0.0
+        with pytest.raises(EvaluationError, match="no statement in the gold answer"):
+            ContextRecall().score(BUILT, dspy.Prediction())
+
+
+@pytest.mark.parametrize(
+    ("statement", "question", "answer"),
+    [
+        ("The mill is old.", "Is the mill old?", "No, it is not."),
+        ("The mill was built first.", "Which was built first, the mill or the inn?", "the mill"),
+        ("The mill was built by Ida.", "Who built the mill?", "Ida"),
+        ("Ida", "Who built the mill?", "Ida"),
+        ("Who built the mill?", "What did Ida ask?", "Who built the mill?"),
+    ],
+)
+def test_what_the_answer_says_is_kept_though_it_has_the_words_of_the_question(
+    statement: str, question: str, answer: str
+) -> None:
+    assert not repeats_question(statement, question, answer)
 
 
 class RefusingEngine:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.apps.cli.label import Desk, in_minutes
+from kraq_dspy.apps.cli.label import Desk
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import read_questions
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.labeling import Labeling, unlike_first
+from kraq_dspy.eval.labeling import Labeling, Sitting, in_minutes, unlike_first
 from kraq_dspy.exam.testset import Testset
 from kraq_dspy.indexing.index.vectors_only import build_vectors
 from kraq_dspy.records import Document
@@ -34,7 +34,7 @@ def space(tmp_path_factory: pytest.TempPathFactory, keyword_embedder: type[Keywo
 
 def desk_of(space: Workspace, out: Path, keys: str, n: int = 10) -> Desk:
     typed = io.StringIO(keys)
-    return Desk(Labeling(space, QUESTIONS, out, n=n), lambda: typed.read(1))
+    return Desk(Labeling(space, QUESTIONS, out, n=n), lambda: typed.read(1), Sitting())
 
 
 def test_keys_mark_what_answers_and_what_nothing_answers(space: Workspace, tmp_path: Path) -> None:

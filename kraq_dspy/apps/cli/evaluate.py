@@ -79,7 +79,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     def run(self) -> None:
         from kraq_dspy.eval.evaluation import evaluate, place_of
         from kraq_dspy.eval.gate import judged_metrics
-        from kraq_dspy.eval.joint import ASKED_FOLDER
+        from kraq_dspy.eval.joint import ASKED_FOLDER, OWN_FOLDER, own_questions
 
         thresholds = self.thresholds()
         examples = self.examples(self.questions)
@@ -103,11 +103,15 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
                 )  # fmt: skip
                 if peoples:
                     judged_first = judged_metrics(result.summary.metrics, self.metric) + result.summary.metrics
-                    evaluate(
-                        named, peoples, list(dict.fromkeys(judged_first)), space=space, title=f"{title}-asked",
-                        k=self.k, out=folder / ASKED_FOLDER, concurrency=settings.run.concurrency, seed=self.seed,
-                        progress=bars,
-                    )  # fmt: skip
+                    beside = {ASKED_FOLDER: (peoples, list(dict.fromkeys(judged_first)))}
+                    if self.retrieval_only:  # a program would be paid for
+                        beside[OWN_FOLDER] = own_questions(space, judged_first[0]), judged_first[:1]
+                    for name, (questions, judged) in beside.items():
+                        if questions:
+                            evaluate(
+                                named, questions, judged, space=space, title=f"{title}-{name}", k=self.k,
+                                out=folder / name, concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
+                            )  # fmt: skip
 
         self.show_and_judge(result, folder, thresholds, beside=bool(peoples))
 

@@ -4,19 +4,19 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.options import IndexDir, QuestionFile, Reads, require_writable_file
-from kraq_dspy.apps.cli.terminal import command, counted, printable, say, short
+from kraq_dspy.apps.cli.options import Flag, IndexDir, QuestionFile, Reads, require_writable_file
+from kraq_dspy.apps.cli.serving import open_in_browser, require_serve, run_server
+from kraq_dspy.apps.cli.terminal import command, printable, say, short
+from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.eval.defaults import TO_LABEL
-from kraq_dspy.language.text import sentences
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.datasets import Example
-    from kraq_dspy.eval.labeling import Labeling
+    from kraq_dspy.eval.labeling import Labeling, Sitting
     from kraq_dspy.records import Chunk
 
 ON_A_PAGE = 5
@@ -33,7 +33,8 @@ class LabelQuestions(Reads, QuestionFile):
 
     kraq draws N questions of FILE, unlike ones first. Unlike retrievers pool passages, and you press a
     key for each that answers; what nothing answers becomes unanswerable. kraq keeps each label at once,
-    and the same command goes on. Keys may come from a pipe. The command calls no model.
+    and the same command goes on. Keys may come from a pipe. With --page you label in the browser, by the
+    same keys. Labeling calls no model.
     """
 
     questions: Annotated[
@@ -44,23 +45,63 @@ class LabelQuestions(Reads, QuestionFile):
         Path("few.jsonl")
     )
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions to label in all.")] = TO_LABEL
+    page: Annotated[bool, Flag("--page", help="Label in the browser, on a page of this machine alone.")] = False
+    port: Annotated[int, typer.Option(help="Port of the page; if it is in use, a free one.")] = ServeSettings.port
+    no_browser: Annotated[bool, Flag("--no-browser", help="Print the page's address without opening it.")] = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.labeling import Labeling
         from kraq_dspy.eval.questions import read_questions
 
+        if self.page:
+            require_serve("kraq testset label --page")
         require_writable_file(self.out)
         examples = read_questions(self.questions, self.columns())
+        if self.page:
+            self._serve(examples)
+        else:
+            self._ask(examples)
+
+    def _ask(self, examples: "Sequence[Example]") -> None:
+        """In the terminal."""
+        from kraq_dspy.eval.labeling import Labeling, Sitting
+
         with self.opened(self.index_dir) as space:
-            desk = Desk(Labeling(space, examples, self.out, n=self.n), key_reader())
+            desk = Desk(Labeling(space, examples, self.out, n=self.n), key_reader(), Sitting())
             desk.run()
 
-        say(desk.summary())
-        if desk.labeling.left:
+        self._say_what_next(desk.summary(), n_left=len(desk.labeling.left), n_labeled=len(desk.labeling.labeled))
+
+    def _say_what_next(self, summary: str, *, n_left: int, n_labeled: int) -> None:
+        say(summary)
+        if n_left:
             say("To go on, run the same command.")
-        elif desk.labeling.labeled:
+        elif n_labeled:
             beside = ("--asked", self.out, "--retrieval-only", "-r", "dense", "-r", "bm25", "-r", "hybrid")
             say("Beside an exam: ", command("eval", self.index_dir, "test.jsonl", *beside))
+
+    def _serve(self, examples: "Sequence[Example]") -> None:
+        """On the page."""
+        from kraq_dspy.apps.serve.testset_desk import LabelingDesk, TestsetDesk
+        from kraq_dspy.exam.testset import Testset
+
+        if self.out.exists():
+            Testset.load(self.out)  # raises for a file that is no test set, before anything is served
+        labels = LabelingDesk(examples, self.out, self.n)
+
+        def shown(address: str) -> None:
+            page = f"{address}/#label"
+            say(f"Label here: {page}")
+            if not self.no_browser:
+                open_in_browser(page)
+
+        def ended() -> None:
+            self._say_what_next(f"{self.out}: {labels.summary}", n_left=labels.n_left, n_labeled=labels.n_labeled)
+
+        settings = ServeSettings(port=self.port)
+        run_server(
+            self, [self.index_dir], settings, desk=TestsetDesk(labels=labels), or_any_port=True,
+            started=shown, ended=ended,
+        )  # fmt: skip
 
 
 def key_reader() -> Callable[[], str]:
@@ -72,39 +113,30 @@ def key_reader() -> Callable[[], str]:
 
 @dataclass
 class Desk:
-    """One person's work on the questions. `seconds` are those since the first question was shown."""
+    """One person's work on the questions, by keys."""
 
     labeling: "Labeling"
     read_key: Callable[[], str]
-    n_labeled: int = 0
-    seconds: float = 0.0
+    sitting: "Sitting"
     _marked: list[str] = field(default_factory=list)
     _page: int = 0
     _whole: bool = False
 
     def run(self) -> None:
         """Show one question after another until all are labeled, or the person ends."""
-        started = monotonic()
         while (example := self.labeling.next()) is not None:
             self._marked, self._page, self._whole = [], 0, False
             if not self._label(example):
                 break
-        self.seconds = monotonic() - started
 
     def summary(self) -> str:
         """What was labeled, and how long it took."""
-        labeled = self.labeling.labeled
-        unanswerable = sum(not row.is_answerable for row in labeled)
-        took = f"{self.n_labeled} of them now, in {in_minutes(self.seconds)}"
-        each = f" ({self.seconds / self.n_labeled:.0f} s each)" if self.n_labeled else ""
-        return (
-            f"{self.labeling.out}: {counted(len(labeled), 'question')}, {unanswerable} of them unanswerable; "
-            f"{took}{each}. {counted(len(self.labeling.left), 'question')} left."
-        )
+        return f"{self.labeling.out}: {self.sitting.summary(self.labeling)}"
 
     def _label(self, example: "Example") -> bool:
         """Whether to go on with the next question."""
         passages = self.labeling.passages(example)
+        self.sitting.show()
         self._show(example, passages)
         while True:
             key = self._key()
@@ -115,7 +147,7 @@ class Desk:
             elif key in (*ENTER, "n", "N"):
                 marked = [chunk for chunk in passages if chunk.id in self._marked] if key in ENTER else []
                 self.labeling.label(example, marked)
-                self.n_labeled += 1
+                self.sitting.count(1)
                 return True
             elif key in ("s", "S"):
                 self.labeling.put_off(example)
@@ -137,7 +169,7 @@ class Desk:
         if before is None:
             say("There is no label to take back.")
             return False
-        self.n_labeled = max(0, self.n_labeled - 1)
+        self.sitting.count(-1)
         say("Taken back: ", short(before.question, 80))
         return True
 
@@ -160,6 +192,8 @@ class Desk:
             say(KEYS, style="dim")
 
     def _show(self, example: "Example", passages: Sequence["Chunk"]) -> None:
+        from kraq_dspy.eval.labeling import excerpt
+
         total = len(self.labeling.questions)
         number = total - len(self.labeling.left) + 1
         say(f"\n{number} of {total}  ", (printable(example.question), "bold"))
@@ -172,23 +206,3 @@ class Desk:
             say((f"{place} [{mark}] ", "cyan"), (printable(chunk.title or chunk.document_id), "bold"))
             say("      ", short(chunk.text, WHOLE) if self._whole else short(excerpt(example.question, chunk), EXCERPT))
         say(KEYS, style="dim")
-
-
-def excerpt(question: str, chunk: "Chunk") -> str:
-    """The passage from the sentence on that has most of the question's words."""
-    from kraq_dspy.exam.gold_finder import nearness
-
-    parts = sentences(chunk.text) or [chunk.text]
-    best = max(range(len(parts)), key=lambda place: (nearness(question, parts[place]), -place))
-    before = "… " if best else ""
-    return before + " ".join(parts[best:])
-
-
-def in_minutes(seconds: float) -> str:
-    """Write a duration in words.
-
-    >>> in_minutes(252), in_minutes(9)
-    ('4 min 12 s', '9 s')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

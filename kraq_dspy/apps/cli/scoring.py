@@ -104,7 +104,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         Raises ConfigError for a folder that cannot be written, or is the base run's.
         """
         from kraq_dspy.eval.gate import require_other_folder
-        from kraq_dspy.eval.joint import ASKED_FOLDER
+        from kraq_dspy.eval.joint import ASKED_FOLDER, OWN_FOLDER
         from kraq_dspy.eval.rows import forget_failed
 
         require_writable(folder)
@@ -112,6 +112,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         if self.retry_failed:
             forget_failed(folder)
             forget_failed(folder / ASKED_FOLDER)
+            forget_failed(folder / OWN_FOLDER)
 
     def show_and_judge(
         self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float], *, beside: bool = False

@@ -52,6 +52,12 @@ class Serve(TakesStates, Reads, Limits, Refuses):
         str | None,
         typer.Option(metavar="FILE", help="Write a line of JSON for each request; - is standard output."),
     ] = None
+    log_questions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep what is asked, for kraq testset label, in a file that only you may read."
+        ),
+    ] = None
     edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed.")] = False
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = ServeSettings.at_once
     waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; further ones get 503.")] = (
@@ -62,7 +68,7 @@ class Serve(TakesStates, Reads, Limits, Refuses):
     ] = None
 
     def run(self) -> None:
-        _require_serve("kraq serve")
+        require_serve("kraq serve")
         self.require_asked("serve", "answering", "conversation")
         from kraq_dspy.apps.serve.callers import Callers
         from kraq_dspy.apps.serve.served import names_of
@@ -75,7 +81,10 @@ class Serve(TakesStates, Reads, Limits, Refuses):
             self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers, self.answer_anyway
         )
         opened = self.opened if callers is None else partial(Models.opened, self)
-        _run(self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log, opened=opened)
+        run_server(
+            self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log,
+            log_questions=self.log_questions, opened=opened,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +106,7 @@ class Explore(TakesStates, Reads, Limits, Refuses, QuestionFile):
     no_browser: Annotated[bool, Flag("--no-browser", help="Print the address without opening a browser.")] = False
 
     def run(self) -> None:
-        def show(address: str) -> None:
-            if not self.no_browser:  # in a thread: a browser that is started may not come back before it is closed
-                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-
-        _require_serve("kraq explore")
+        require_serve("kraq explore")
         self.require_asked("explore", "answering", "conversation")
         from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 
@@ -112,10 +117,20 @@ class Explore(TakesStates, Reads, Limits, Refuses, QuestionFile):
             raise ConfigError(
                 "Questions and test sets may tell of any document: --questions and --testset need --as-owner."
             )
-        _run(self, [self.index_dir], settings, edit=self.edit, desk=desk, or_any_port=True, started=show)
+
+        def shown(address: str) -> None:
+            if not self.no_browser:
+                open_in_browser(address)
+
+        run_server(self, [self.index_dir], settings, edit=self.edit, desk=desk, or_any_port=True, started=shown)
 
 
-def _require_serve(command: str) -> None:
+def open_in_browser(address: str) -> None:
+    """In a thread: a browser that is started may not come back before it is closed."""
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def require_serve(command: str) -> None:
     """Before numpy is imported: questions that are answered at the same time have threads of their own, and OpenBLAS's
     threads, which wait for each other busily, would take their cores in searches of large indexes."""
     with needs("starlette", "serve", command):
@@ -125,26 +140,30 @@ def _require_serve(command: str) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def _run(
+def run_server(
     command: Models,
     index_dirs: Sequence[Path],
     settings: "ServeSettings",
     *,
-    edit: bool,
+    edit: bool = False,
     desk: "TestsetDesk | None" = None,
     access_log: str | None = None,
+    log_questions: Path | None = None,
     opened: "Callable[[Path], AbstractContextManager[Workspace]] | None" = None,
     or_any_port: bool = False,
     started: Callable[[str], None] = lambda address: None,
+    ended: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until Ctrl-C, and say where on standard output, before the first request."""
     from kraq_dspy.apps.serve.access_log import AccessLog
     from kraq_dspy.apps.serve.app import make_app
+    from kraq_dspy.apps.serve.question_log import AskedLog
     from kraq_dspy.apps.serve.served import served
     from kraq_dspy.apps.serve.server import Server, address_of, bound
 
     tell_what_is_cut_off()
     log = AccessLog(access_log) if access_log else None
+    question_log = AskedLog(log_questions) if log_questions else None
     with (
         served(index_dirs, opened or command.opened, edit=edit, desk=desk) as indexes,
         bound(settings.host, settings.port, or_any=or_any_port) as listening,
@@ -159,7 +178,7 @@ def _run(
             say_started(indexes, address_of(listening))
             started(address_of(listening))
 
-        server = Server(make_app(indexes, settings, access_log=log), tell)
+        server = Server(make_app(indexes, settings, access_log=log, question_log=question_log), tell)
 
         def serve() -> None:
             try:
@@ -167,6 +186,7 @@ def _run(
             finally:
                 for each in indexes.values():
                     each.let_go()
+                ended()
 
         at_once_at_the_end(serve)
 

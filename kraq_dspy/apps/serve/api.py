@@ -17,6 +17,7 @@ from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve import requests
 from kraq_dspy.apps.serve.asking import AnswerSlots, ProgramCall, ask, sent, stream, streaming, while_connected
 from kraq_dspy.apps.serve.atlas import Atlas, Json
+from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.search import search, with_words
 from kraq_dspy.apps.serve.served import ServedIndex, asks_a_model
@@ -40,11 +41,20 @@ REVIEWER = "kraq explore"
 class Api:
     """What the answers are made of: the indexes by name, and places for questions."""
 
-    def __init__(self, served: Mapping[str, ServedIndex], slots: AnswerSlots, *, answer_anyway: bool = False) -> None:
-        """With `answer_anyway` nothing is refused because the documents do not answer it."""
+    def __init__(
+        self,
+        served: Mapping[str, ServedIndex],
+        slots: AnswerSlots,
+        *,
+        answer_anyway: bool = False,
+        question_log: AskedLog | None = None,
+    ) -> None:
+        """With `answer_anyway` nothing is refused because the documents do not answer it. `question_log` keeps what is
+        asked."""
         self.served = served
         self.slots = slots
         self.answer_anyway = answer_anyway
+        self.question_log = question_log
 
     # What an index holds
 
@@ -235,7 +245,9 @@ class Api:
         self.slots.require_free()
         refuse = served.space.refuses and not self.answer_anyway
         question, anyway = question.strip(), self.answer_anyway
-        return ProgramCall(served, choice, answering, question, self.slots, record, refuse=refuse, anyway=anyway)
+        return ProgramCall(
+            served, choice, answering, question, self.slots, record, refuse=refuse, anyway=anyway, log=self.question_log
+        )
 
     def health(self, query: requests.Query) -> Json:
         return {"status": "ok"}

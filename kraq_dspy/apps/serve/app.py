@@ -29,8 +29,10 @@ from kraq_dspy.apps.serve.asking import AnswerSlots
 from kraq_dspy.apps.serve.callers import Caller
 from kraq_dspy.apps.serve.chat_completions import ChatCompletions, ChatRequest, NoParameters
 from kraq_dspy.apps.serve.guard import Guard
+from kraq_dspy.apps.serve.labels import LabelApi
 from kraq_dspy.apps.serve.metrics import Metrics
 from kraq_dspy.apps.serve.openapi import described
+from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import Json, RequestError, response_of
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
@@ -44,7 +46,11 @@ THREADS = 16
 
 
 def make_app(
-    served: Mapping[str, ServedIndex], settings: ServeSettings, *, access_log: AccessLog | None = None
+    served: Mapping[str, ServedIndex],
+    settings: ServeSettings,
+    *,
+    access_log: AccessLog | None = None,
+    question_log: AskedLog | None = None,
 ) -> ASGIApp:
     """The ASGI application of these indexes.
 
@@ -54,7 +60,11 @@ def make_app(
     """
     slots = AnswerSlots(settings.at_once, settings.waiting)
     metrics = Metrics(lambda: slots.in_use, lambda: slots.waiting)
-    full = Api(served, slots, answer_anyway=settings.answer_anyway)
+
+    def api_over(indexes: Mapping[str, ServedIndex]) -> Api:
+        return Api(indexes, slots, answer_anyway=settings.answer_anyway, question_log=question_log)
+
+    full = api_over(served)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -89,7 +99,7 @@ def make_app(
             allowed = {name: each.scoped(scope) for name, each in allowed.items()}
         reads_all = scope is not None and scope.is_everything and names == served.keys()
         more = [metrics_route] if reads_all else []
-        return app_of(Api(allowed, slots, answer_anyway=settings.answer_anyway), *more)
+        return app_of(api_over(allowed), *more)
 
     def app_for(caller: Caller) -> ASGIApp:
         if caller.indexes is None and caller.scope is None:
@@ -141,18 +151,20 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/search", api.search, requests.SearchQuery),
         ("/api/ask", api.ask, requests.AskRequest),
     ]
-    chat, testsets = ChatCompletions(api), TestsetApi(api)
+    chat, testsets, labels = ChatCompletions(api), TestsetApi(api), LabelApi(api)
     reading += [
         ("/api/desk", testsets.desk, requests.Query),
         ("/api/coverage", testsets.coverage, requests.CoverageQuery),
         ("/api/testset", testsets.rows, requests.TestsetQuery),
         ("/api/testset/{id}", testsets.row, requests.Query),
+        ("/api/label", labels.state, requests.Query),
         ("/v1/models", chat.models, NoParameters),
         ("/v1/models/{id:path}", chat.model, NoParameters),
     ]
     posting += [
         ("/api/coverage/rows", testsets.offer, requests.OfferRequest),
         ("/api/testset/{id}", testsets.decide, requests.RowRequest),
+        ("/api/label", labels.decide, requests.LabelRequest),
         ("/v1/chat/completions", chat.complete, ChatRequest),
     ]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -15,6 +16,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 
 from kraq_dspy.apps.lines import prediction_lines
+from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import RequestError, as_request_error, body_of
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.watch import RequestRecord
@@ -22,7 +24,10 @@ from kraq_dspy.errors import counted
 from kraq_dspy.models.lms.meter import FREE, Answer, Price, TappedJournal, working_on
 from kraq_dspy.records import Hit, Turn, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
+from kraq_dspy.workspace.not_searched import is_searched
 from kraq_dspy.workspace.refusing import is_refusal
+
+logger = logging.getLogger(__name__)
 
 STAGE = "serve"
 Event = tuple[str, dict[str, Any]]
@@ -75,6 +80,7 @@ class ProgramCall:
     `record` notes what became of it. `history` is what was said before it. An answer of the
     catalogue goes before the program's if it `may_be_prepared`. With `refuse`, it refuses questions
     that the documents do not answer. With `anyway`, a program sees what needs no search, too.
+    `log` keeps the question, completed from the conversation.
     """
 
     served: ServedIndex
@@ -87,6 +93,7 @@ class ProgramCall:
     history: tuple[Turn, ...] = ()
     refuse: bool = False
     anyway: bool = False
+    log: AskedLog | None = None
 
     async def prepared(self) -> dspy.Prediction | None:
         if not self.may_be_prepared:
@@ -215,6 +222,7 @@ def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, s
     refused = is_refusal(prediction)
     call.record.answered = True
     call.record.cache = not usage.calls and not refused
+    _keep_question(call, prediction, refused=refused)
 
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return {
@@ -238,6 +246,17 @@ def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, s
         "timings": {**timings, "wall": timings.get("wall", seconds)},
         "usage": plain(usage),
     }
+
+
+def _keep_question(call: ProgramCall, prediction: dspy.Prediction, *, refused: bool) -> None:
+    """In the log, if there is one: a question, not thanks. An answer is not lost to a full disk."""
+    if call.log is None or not is_searched(prediction):
+        return
+    question = str(prediction.get("standalone_question") or call.question)
+    try:
+        call.log.note(question, index=call.served.name, refused=refused)
+    except OSError as error:
+        logger.error("A question is missing in the log of questions: %s", error)
 
 
 def plain(value: Any) -> Any:

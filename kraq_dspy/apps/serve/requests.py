@@ -131,6 +131,15 @@ class TestsetQuery(PageQuery):
     status: Literal["waiting", "approved", "rejected"] = "waiting"
 
 
+class LabelRequest(Query):
+    """What a person says of the question `id`: "label" with the passages that answer it (none: nothing does), "later"
+    to be asked again after the others; "undo" takes the last label back."""
+
+    action: Literal["label", "later", "undo"]
+    id: Name = ""
+    passages: Annotated[list[Name], Field(max_length=100)] = []
+
+
 class RowRequest(Query):
     """What somebody decided about a row of the test set, of the version that was looked at; "add" takes an offered
     one."""

@@ -124,14 +124,16 @@ class TestsetApi:
 
 
 def desk_json(served: ServedIndex) -> Mapping[str, Any]:
-    """What a page learns of the desk: whether there are questions to cover, and how many rows wait; None without."""
+    """What a page learns of the desk: whether there are questions to cover, how many rows of a test set wait (None
+    without one), and whether questions are labeled here."""
     desk = served.desk
     if desk is None:
-        return {"coverage": False, "testset": None}
+        return {"coverage": False, "testset": None, "label": False}
     waiting = None
     if desk.testset is not None:
         waiting = sum(row.status not in DECIDED for row in desk.testset.rows())
-    return {"coverage": bool(desk.questions), "testset": None if waiting is None else {"waiting": waiting}}
+    testset = None if waiting is None else {"waiting": waiting}
+    return {"coverage": bool(desk.questions), "testset": testset, "label": desk.labels is not None}
 
 
 def _desk(served: ServedIndex) -> TestsetDesk:

@@ -21,6 +21,7 @@ from kraq_dspy.records import Community
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.topics import topics
 from tests.apps.serve.conftest import EMBEDDER, MARKUP, open_all
+from tests.apps.serve.test_labels import desk_in
 from tests.apps.serve.test_testsets import write_testset
 from tests.conftest import KeywordEmbedder
 from tests.orchids import FOREIGN, index_of_orchids
@@ -360,6 +361,34 @@ def test_rows_of_a_test_set_are_decided_by_keys_and_stay_decided(
     page.keyboard.press("u")
     page.wait_for_selector("nav .badge >> text=1")
     assert {row.status for row in Testset.load(file)} == {"approved", "new"}
+
+
+def test_people_s_questions_are_labeled_by_keys_and_a_reload_goes_on(
+    serve: Callable[..., str], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "few.jsonl"
+    page = open_page(f"{serve(desk=desk_in(tmp_path))}/#label")
+    page.wait_for_selector(".entry .passage")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=No passage is marked")
+    page.keyboard.press("1")
+    page.wait_for_selector(".passage.marked")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=2 of 3")
+    page.keyboard.press("n")
+    page.wait_for_selector("text=3 of 3")
+    page.keyboard.press("u")
+    page.wait_for_selector("text=2 of 3")
+    assert [row.is_answerable for row in Testset.load(file)] == [True]
+
+    page.reload()
+    page.wait_for_selector("text=2 of 3")
+    page.keyboard.press("n")
+    page.wait_for_selector("text=3 of 3")
+    page.click("button >> text=Nothing answers it")
+    page.wait_for_selector("h1 >> text=All is labeled")
+    assert "3 questions, 2 of them unanswerable" in page.inner_text(".lead")
+    assert len(Testset.load(file)) == 3
 
 
 def test_coverage_shows_what_is_never_touched_and_offers_rows(

@@ -76,9 +76,9 @@ def decided(client: TestClient, id: str, action: str, **fields: Any) -> Any:
 
 
 def test_a_page_learns_what_there_is_to_review(editor: TestClient, reader: TestClient, stranger: TestClient) -> None:
-    assert editor.get("/api/desk").json() == {"coverage": True, "testset": {"waiting": 4}}
-    assert reader.get("/api/desk").json() == {"coverage": False, "testset": {"waiting": 4}}
-    assert stranger.get("/api/desk").json() == {"coverage": False, "testset": None}
+    assert editor.get("/api/desk").json() == {"coverage": True, "testset": {"waiting": 4}, "label": False}
+    assert reader.get("/api/desk").json() == {"coverage": False, "testset": {"waiting": 4}, "label": False}
+    assert stranger.get("/api/desk").json() == {"coverage": False, "testset": None, "label": False}
     for address in ("/api/coverage", "/api/testset", "/api/testset/t1"):
         assert stranger.get(address).status_code == 404
 

@@ -9,6 +9,7 @@ import { viewCoverage } from "./view-coverage.js";
 import { viewDocument } from "./view-document.js";
 import { viewEntity } from "./view-entity.js";
 import { viewHome } from "./view-home.js";
+import { viewLabel } from "./view-label.js";
 import { viewReview } from "./view-review.js";
 import { viewSearch } from "./view-search.js";
 import { viewTestset } from "./view-testset.js";
@@ -23,6 +24,7 @@ const VIEWS = {
   review: viewReview,
   coverage: viewCoverage,
   testset: viewTestset,
+  label: viewLabel,
 };
 
 const top = document.getElementById("top");
@@ -83,7 +85,7 @@ function failed(error) {
 }
 
 function bar(status, desk) {
-  const places = [["", "Questions"], ["ask", "Ask", !status.can_ask], ["coverage", "Coverage", !desk.coverage], ["testset", "Test set", !desk.testset], ["review", "Review", !status.catalogue]];
+  const places = [["", "Questions"], ["ask", "Ask", !status.can_ask], ["coverage", "Coverage", !desk.coverage], ["testset", "Test set", !desk.testset], ["label", "Label", !desk.label], ["review", "Review", !status.catalogue]];
   const waits = { review: waiting(status), testset: desk.testset ? desk.testset.waiting : 0 };
   const others = status.indexes.length > 1 && h("select", { "aria-label": "Index", onchange: (event) => { location.href = `?index=${encodeURIComponent(event.target.value)}`; } },
     status.indexes.map((name) => h("option", { value: name, selected: name === (indexName() || status.index) }, name)));
@@ -113,7 +115,7 @@ function theme() {
   dispatchEvent(new Event("kraq-theme"));
 }
 
-const KEYS = [["/", "search"], ["h", "questions"], ["a", "ask"], ["c", "coverage"], ["s", "test set: y approves, n rejects, e edits, u takes back"], ["r", "review"], ["j  k", "next and previous question or passage"], ["t", "dark or light"], ["?", "these keys"]];
+const KEYS = [["/", "search"], ["h", "questions"], ["a", "ask"], ["c", "coverage"], ["s", "test set: y approves, n rejects, e edits, u takes back"], ["l", "label: 1 to 5 mark a passage, Enter takes the marks, n nothing answers, m more, f whole texts, s later, u takes back"], ["r", "review"], ["j  k", "next and previous question or passage"], ["t", "dark or light"], ["?", "these keys"]];
 
 function keys() {
   const dialog = h("dialog", { onclose: () => dialog.remove() },
@@ -135,7 +137,7 @@ function step(by) {
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
-  const places = { h: "#", a: "#ask", c: "#coverage", s: "#testset", r: "#review" };
+  const places = { h: "#", a: "#ask", c: "#coverage", s: "#testset", l: "#label", r: "#review" };
   if (event.key === "/") {
     event.preventDefault();
     document.getElementById("search").focus();

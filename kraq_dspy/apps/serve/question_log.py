@@ -1,0 +1,55 @@
+"""Keeps what people ask a server, if it was started to: `kraq serve DIR --log-questions FILE`.
+
+A line of JSON for each question that was answered or refused: `question`, `index`, `time`, `refused`. Who asked, the
+answer and the conversation are not kept. `kraq testset label FILE DIR` and `kraq eval asked` read it.
+"""
+
+import os
+import stat
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from kraq_dspy.errors import ConfigError
+
+PRIVATE = stat.S_IRUSR | stat.S_IWUSR
+"""Only who runs the server reads and writes the file."""
+
+
+class AskedLog:
+    """Appends a line for each question to a file that nobody else may read. Safe for threads and processes.
+
+    The file is opened for each line, so lines may be taken out of it, or the file away, while the server runs. Raises
+    ConfigError for a file that cannot be written, or that others may read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            self._append(b"")
+            mode = stat.S_IMODE(path.stat().st_mode)
+        except OSError as error:
+            raise ConfigError(f"The log of questions {str(path)!r} cannot be written: {error.strerror}.") from error
+        if os.name == "posix" and mode & ~PRIVATE:
+            raise ConfigError(
+                f"Others may read the log of questions {str(path)!r} (its mode is {mode:o}; expected 600). Run: "
+                f"chmod 600 {path}"
+            )
+
+    def note(self, question: str, *, index: str, refused: bool) -> None:
+        """Raises OSError if the disk takes no more."""
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        line = {"question": question, "index": index, "time": time, "refused": refused}
+        with self._lock:
+            self._append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+    def _append(self, content: bytes) -> None:
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE)
+        try:
+            if content:
+                os.write(file, content)  # one call, so that lines of several processes do not mix
+        finally:
+            os.close(file)
