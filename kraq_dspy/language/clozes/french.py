@@ -73,7 +73,7 @@ def asked_of(sentence: str, title: str = "") -> list[Cloze]:
     With a `title`, a subject "il" or "elle" is what the title names.
 
     >>> [cloze.question for cloze in asked_of("Le pont de Brandvik a été construit en 1904.")]
-    ['Quand est-ce que le pont de Brandvik a été construit ?']
+    ['Quand est-ce que le pont de Brandvik a été construit ?', 'Quel pont a été construit en 1904 ?']
     """
     clause = _clause_in(sentence, title)
     if clause is None:

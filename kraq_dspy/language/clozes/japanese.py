@@ -35,8 +35,8 @@ _NAMED = re.compile(r"[\u4e00-\u9fff]{3,}|[ァ-ヶー]{4,}|『[^』]{1,60}』|�
 def asked_in(sentences: Sequence[str], title: str = "") -> list[Cloze]:
     """The questions that the sentences of a passage answer, in their order.
 
-    >>> [cloze.question for cloze in asked_in(["アルマ港は1904年にベルグ商会によって建設された。"])]
-    ['アルマ港は何年にベルグ商会によって建設されたか？']
+    >>> [cloze.question for cloze in asked_in(["ブランド港は1904年にベルグ商会によって建設された。"])]
+    ['ブランド港は何年にベルグ商会によって建設されたか？']
     """
     clozes: list[Cloze] = []
     for sentence in sentences:

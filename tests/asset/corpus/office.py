@@ -35,8 +35,10 @@ def xlsx(
     strings: tuple[str, ...] = (),
     formats: tuple[str, ...] = (),
     book: str = "",
+    fonts: str = "",
 ) -> bytes:
-    """A workbook of sheets, each the inside of its `worksheet`; the style N shows numbers by the Nth of `formats`."""
+    """A workbook of sheets, each the inside of its `worksheet`; the style N shows numbers by the Nth of `formats`, and
+    has the Nth of `fonts`."""
     listed = "".join(
         f'<sheet name="S{number}" sheetId="{number}" r:id="worksheet{number}"'
         + (f' state="{states[number - 1]}"' if number <= len(states) else "")
@@ -45,13 +47,13 @@ def xlsx(
     )
     targets = {f"worksheet{number}": f"worksheets/s{number}.xml" for number in range(1, len(sheets) + 1)}
     codes = "".join(f"<numFmt numFmtId='{200 + place}' formatCode='{code}'/>" for place, code in enumerate(formats))
-    cells = "".join(f'<xf numFmtId="{200 + place}"/>' for place in range(len(formats)))
+    cells = "".join(f'<xf numFmtId="{200 + place}" fontId="{place}"/>' for place in range(len(formats)))
     parts = {
         "_rels/.rels": relations(officeDocument="xl/workbook.xml"),
         "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}">{book}<sheets>{listed}</sheets></workbook>',
         "xl/_rels/workbook.xml.rels": relations(**targets, sharedStrings="sharedStrings.xml", styles="styles.xml"),
         "xl/sharedStrings.xml": f'<sst xmlns="{_SHEET}">{"".join(f"<si>{each}</si>" for each in strings)}</sst>',
-        "xl/styles.xml": f'<styleSheet xmlns="{_SHEET}"><numFmts>{codes}</numFmts>'
+        "xl/styles.xml": f'<styleSheet xmlns="{_SHEET}"><numFmts>{codes}</numFmts><fonts>{fonts}</fonts>'
         f"<cellXfs>{cells}</cellXfs></styleSheet>",
     }
     for number, sheet in enumerate(sheets, start=1):

@@ -1,5 +1,6 @@
 """Reads messages with what is attached to them, and rich text."""
 
+import base64
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -81,6 +82,39 @@ def test_a_message_without_a_true_charset_is_read(tmp_path: Path, kind: str, enc
     assert (document.title, document.text) == ("Die Fähre", "Die Fähre kostet 80.")
 
 
+@pytest.mark.parametrize("charset", ["iso-8859-1", "windows-1252", "us-ascii"])
+def test_a_message_that_says_a_false_charset_is_read(charset: str, tmp_path: Path) -> None:
+    head = f"Subject: A\nContent-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n\n"
+    assert only_document(write(tmp_path, "a.eml", head + "Die Fähre kostet 80.")).text == "Die Fähre kostet 80."
+    (tmp_path / "a.eml").write_bytes(head.encode() + "Die Fähre kostet 80.".encode("latin-1"))
+    assert only_document(tmp_path).text == "Die Fähre kostet 80."
+
+
+def test_a_forwarded_message_that_was_encoded_is_read(tmp_path: Path) -> None:
+    inner = base64.encodebytes(b"Subject: Fares\n\nAlma pays 80.").decode()
+    parts = f"--b\n\nSee.\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{inner}--b--\n"
+    message = f"Subject: A\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n{parts}"
+    documents, failures = load_all(write(tmp_path, "a.eml", message))
+    assert [(each.title, each.text) for each in documents] == [("A", "See."), ("Fares", "Alma pays 80.")]
+    assert failures == []
+
+
+def test_an_empty_text_beside_a_page_is_not_the_body(tmp_path: Path) -> None:
+    parts = "--b\n\n \n--b\nContent-Type: text/html\n\n<p>Alma pays 80.</p>\n--b--\n"
+    message = f"Subject: A\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=b\n\n{parts}"
+    assert only_document(write(tmp_path, "a.eml", message)).text == "Alma pays 80."
+
+
+def test_parts_in_parts_without_end_cost_their_file_alone(tmp_path: Path) -> None:
+    nested = "".join(f"--b{n}\nContent-Type: multipart/mixed; boundary=b{n + 1}\n\n" for n in range(1500))
+    head = "Subject: A\nContent-Type: multipart/mixed; boundary=b0\n\n"
+    write(tmp_path, "a.eml", f"{head}{nested}--b1500\n\nhello\n")
+    write(tmp_path, "b.txt", "The Alma sails at nine.")
+    documents, failures = load_all(tmp_path)
+    assert [each.id for each in documents] == ["b.txt"]
+    assert [(each.item_id, "parts within parts" in each.reason) for each in failures] == [("a.eml", True)]
+
+
 def test_the_other_form_of_the_same_body_is_no_attachment(tmp_path: Path) -> None:
     mail = message("It sails at six.")
     mail.add_alternative("<p>It sails at six.</p>", subtype="html")
@@ -107,6 +141,15 @@ def test_rich_text_of_another_name_is_rich_text(tmp_path: Path, name: str) -> No
 def test_hidden_and_struck_rich_text_is_left_out_and_counted(tmp_path: Path, unseen: str) -> None:
     document = only_document(write(tmp_path, "note.rtf", rtf(rf"It costs {unseen}80.\par")))
     assert (document.text, document.left_out) == ("It costs 80.", ("6 letters of hidden, struck out or deleted text",))
+
+
+def test_notes_headers_and_footers_of_rich_text_are_read(tmp_path: Path) -> None:
+    marks = (
+        r"{\rtf1\ansi{\header The list of the board}{\footer Page \chpgn}{\footerf Valid from 2024}"
+        r"The ferry costs 80{\footnote Children pay 40.} crowns.}"
+    )
+    text = only_document(write(tmp_path, "a.rtf", marks)).text
+    assert text == "The list of the board\nValid from 2024\nThe ferry costs 80 (Children pay 40.) crowns."
 
 
 def test_a_table_of_rich_text_keeps_its_cells(tmp_path: Path) -> None:

@@ -47,6 +47,42 @@ def test_what_is_hidden_is_left_out_and_counted(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_struck_out_is_left_out_and_counted(tmp_path: Path) -> None:
+    struck = "<rPr><strike/></rPr>"
+    rows = (
+        row(1, "Ship", "Fare"),
+        row(2, "Alma", f"<c t='inlineStr'><is><r>{struck}<t>45</t></r><r><t>60</t></r></is></c>"),
+        row(3, "Berta", "<c t='s'><v>0</v></c>"),
+        row(4, "<c s='1' t='inlineStr'><is><t>Cleo</t></is></c>", "<c s='1'><v>99</v></c>"),
+        row(5, "Dora", "<c s='0'><v>70</v></c>"),
+    )
+    strings = (f"<r><t>50</t></r><r>{struck}<t> or 51</t></r><r><rPr><strike val='0'/></rPr><t> crowns</t></r>",)
+    fonts = "<font/><font><strike/></font>"
+    file = xlsx(sheet(*rows), strings=strings, formats=("General", "General"), fonts=fonts)
+    document = only_document(write(tmp_path, "a.xlsx", file))
+    assert document.text == "S1\nShip: Alma; Fare: 60\nShip: Berta; Fare: 50 crowns\nShip: Dora; Fare: 70"
+    assert document.left_out == ("14 letters of text struck out of sheet 'S1'",)
+
+
+def test_a_name_for_several_columns_is_told_apart_by_the_row_below_it(tmp_path: Path) -> None:
+    rows = (
+        row(1, "Ship", "Fares", ""),
+        row(2, "", "Adult", "Child"),
+        row(3, "Alma", "80", "40"),
+        row(4, "Berta", "60"),
+    )
+    merged = '<mergeCells><mergeCell ref="A1:A2"/><mergeCell ref="B1:C1"/></mergeCells>'
+    document = only_document(write(tmp_path, "a.xlsx", xlsx(sheet(*rows, after=merged))))
+    assert document.text == "S1\nShip: Alma; Fares Adult: 80; Fares Child: 40\nShip: Berta; Fares Adult: 60"
+
+
+def test_a_row_below_a_wide_title_is_no_second_header(tmp_path: Path) -> None:
+    rows = (row(1, "Fares", ""), row(2, "Ship", "Port"), row(3, "Alma", "Tarnvik"), row(4, "Berta", "Skarv"))
+    merged = '<mergeCells><mergeCell ref="A1:B1"/></mergeCells>'
+    document = only_document(write(tmp_path, "a.xlsx", xlsx(sheet(*rows, after=merged))))
+    assert document.text == "S1\nFares\nShip: Alma; Port: Tarnvik\nShip: Berta; Port: Skarv"
+
+
 def test_a_file_that_hides_all_says_so(tmp_path: Path) -> None:
     failure = only_failure(write(tmp_path, "a.xlsx", xlsx(sheet(*SHIPS), states=("hidden",))))
     assert "sheet 'S1', which is hidden" in failure.reason

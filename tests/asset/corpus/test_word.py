@@ -37,6 +37,14 @@ def test_a_run_may_show_what_its_style_hides_and_turn_a_switch_off(tmp_path: Pat
     assert (document.text, document.left_out) == ("Seen.\nKept.", ("7 letters of hidden text",))
 
 
+def test_a_row_that_is_deleted_or_hidden_is_left_out(tmp_path: Path) -> None:
+    rows = (("<w:del w:id='1'/>", "Cleo"), ("", "Alma"), ("<w:hidden/>", "Berta"), ("<w:hidden w:val='0'/>", "Dora"))
+    cells = (f"<w:tr><w:trPr>{kind}</w:trPr><w:tc>{paragraph(run(ship))}</w:tc></w:tr>" for kind, ship in rows)
+    document = only_document(write(tmp_path, "a.docx", docx(f"<w:tbl>{''.join(cells)}</w:tbl>")))
+    assert document.text.split() == ["Alma", "Dora"]
+    assert document.left_out == ("5 letters of hidden text", "4 letters of deleted text of tracked changes")
+
+
 def test_tracked_changes_are_read_as_accepted(tmp_path: Path) -> None:
     deleted = "<w:del><w:r><w:delText>99</w:delText></w:r></w:del>"
     moved = f"<w:moveFrom>{run('Away.')}</w:moveFrom>"

@@ -31,7 +31,8 @@ class UnreadableTextError(Exception):
 
 
 def refuses_unreadable(reader: Reader) -> Reader:
-    """The reader; where it meets what is not text, the rest of the file is a bad row."""
+    """The reader; where it meets what is not text, or parts nested deeper than the stack, the rest of the file is a bad
+    row."""
 
     @functools.wraps(reader)
     def read(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
@@ -39,6 +40,8 @@ def refuses_unreadable(reader: Reader) -> Reader:
             yield from reader(path, settings)
         except UnreadableTextError as error:
             yield BadRow(str(error))
+        except RecursionError:
+            yield BadRow("The file has parts within parts without end. Save it again, or take it out of the corpus.")
 
     return read
 

@@ -124,8 +124,10 @@ class _Rewriting:
                 paragraph_style = value(find(child, "pPr", "pStyle"))
                 self._rewrite(child, paragraph_style)
                 self._number(child)
-            elif child.tag in (W + "del", W + "moveFrom"):
+            elif child.tag in (W + "del", W + "moveFrom") or _is_deleted_row(child):
                 self._take_out("deleted", parent, child)
+            elif child.tag == W + "tr" and is_on(find(child, "trPr", "hidden")):
+                self._take_out("hidden", parent, child)
             elif child.tag == W + "r" and (reason := self._styles.unseen(child, paragraph_style)):
                 self._take_out(reason, parent, child)
             elif child.tag == f"{_MATH}oMath":
@@ -177,6 +179,10 @@ class _Rewriting:
         end = len(body) - 1 if len(body) and body[-1].tag == W + "sectPr" else len(body)
         for line in reversed(lines["footerReference"]):
             body.insert(end, _paragraph(line))
+
+
+def _is_deleted_row(element: ElementTree.Element) -> bool:
+    return element.tag == W + "tr" and find(element, "trPr", "del") is not None
 
 
 def _margin_lines(part: ElementTree.Element) -> Iterator[str]:

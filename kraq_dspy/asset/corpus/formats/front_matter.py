@@ -24,14 +24,21 @@ MARKDOWN, TEXT, OTHER = "markdown", "text", "other"
 
 _LONGEST = 50_000  # characters
 _HEAD = 50  # lines in which an end that is missing is looked for
-_FENCE = re.compile(r"(---|\+\+\+)[ \t]*+(?:(yaml|toml|json)[ \t]*+)?\n", re.IGNORECASE)
-_END = {"---": re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|$)"), "+++": re.compile(r"\n\+\+\+[ \t]*(?:\n|$)")}
+_FENCE = re.compile(r"(---|\+\+\+|;;;)[ \t]*+(?:(yaml|toml|json)[ \t]*+)?\n", re.IGNORECASE)
+_END = {
+    "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|$)"),
+    "+++": re.compile(r"\n\+\+\+[ \t]*(?:\n|$)"),
+    ";;;": re.compile(r"\n;;;[ \t]*(?:\n|$)"),
+}
+_LANGUAGES = {"---": "yaml", "+++": "toml", ";;;": "json"}
+_ALMOST_FENCE = re.compile(r"[-+;=~*—–]{3,20}[ \t]*\n")
+_HEADINGS = re.compile(r"(?:#{1,6} [^\n]{0,300}\n|[ \t]*\n){1,20}")
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
 _COMMON = frozenset(("Title", "Author", "Authors", "Date", "Tags", "Categories", "Keywords", "Summary", "Description"))
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
 _LINE_ENDS = re.compile("\r\n|[\r\v\x85\u2028\u2029]")
 _BLANK_START = re.compile("[\\s\ufeff\u200b\u2060]*")
-_FIELD = re.compile(r"[^\w\n]{0,20}([^\W\d_][\w .-]{0,40}?)[\"'*_`]{0,3}[ \t]{0,5}[:=]")
+_FIELD = re.compile(r"[^\w\n]{0,20}([^\W\d_][\w .-]{0,40}?)[\"'*_`]{0,3}[ \t]{0,5}[:=：]")
 _METADATA_LINE = re.compile(r"[^\W\d_][\w -]{0,40}:(?:[ \t]|$)|[ \t]+\S|\[//\]: ")
 _MARKED_FIELD = re.compile(r"[ \t]{0,3}(?::|#\+|\.\. |// ?)([^\W\d_][\w .-]{0,40}?)(?:::?|=)(?:[ \t]|$)")
 _COMMENT = re.compile(r"<!--(.{0,2000}?)-->", re.DOTALL)
@@ -91,6 +98,7 @@ def front_matter_labels(text: str, named: str, kind: str = MARKDOWN, *, by_funct
         if by_function:
             return ()
         _require_no_labels(text, found, kind)
+        _require_none_below_headings(text)
         return ()
 
     acl = label_column(map(str, values), named, is_strict=not by_function)
@@ -104,19 +112,20 @@ def front_matter_labels(text: str, named: str, kind: str = MARKDOWN, *, by_funct
     for name in possible_names(map(str, values)):
         if isinstance(values[name], Mapping):
             raise CorpusError(near_text(name))
+    _require_none_below_headings(found.rest)
     return ()
 
 
 def _front_matter(text: str) -> FrontMatter:
     fence = _FENCE.match(text)
     if fence is None:
-        return _json_object(text) if text.startswith("{") else FrontMatter(None, text)
+        return _json_object(text) if text.startswith("{") else FrontMatter(None, text, _between_other_rules(text))
     end = _END[fence[1]].search(text, fence.end() - 1, _LONGEST)
     if end is None:
         return FrontMatter(None, text, "\n".join(text[fence.end() : _LONGEST].split("\n")[:_HEAD]))
 
     block = text[fence.end() : end.start() + 1]
-    language = (fence[2] or ("toml" if fence[1] == "+++" else "yaml")).lower()
+    language = (fence[2] or _LANGUAGES[fence[1]]).lower()
     unread = FrontMatter(None, text, block, is_closed=True)
     twice: frozenset[str] = frozenset()
     try:
@@ -129,6 +138,14 @@ def _front_matter(text: str) -> FrontMatter:
     if not isinstance(values, dict) or not any(map(_is_field, values)):
         return unread
     return FrontMatter(values, text[end.end() :], block, is_closed=True, twice=twice)
+
+
+def _between_other_rules(text: str) -> str:
+    """The lines between two rules of another length, or of other signs, than front matter has; "" if there are none."""
+    if _ALMOST_FENCE.match(text) is None:
+        return ""
+    rule, *lines = text[:_LONGEST].split("\n")[:_HEAD]
+    return "\n".join(lines[: lines.index(rule)]) if rule in lines else ""
 
 
 def _is_field(name: Any) -> bool:
@@ -188,6 +205,19 @@ def _require_no_labels(text: str, found: FrontMatter, kind: str) -> None:
                     "front matter: fields as YAML between two lines ---, such as acl: [staff, legal]. Write it so, or "
                     "give the field another name."
                 )
+
+
+def _require_none_below_headings(text: str) -> None:
+    """Raises CorpusError for fields that would be front matter if they stood before all, and declare labels."""
+    headings = _HEADINGS.match(text)
+    below = _front_matter(text[headings.end() :] if headings else text)
+    is_prose = below.block.startswith(("\n", " \n"))  # between two rules
+    if not is_prose and (name := next(filter(is_label_name, map(str, below.values or ())), "")):
+        raise CorpusError(
+            f"The field {name!r} seems to say who may read the document, and its lines stand below others. kraq reads "
+            "front matter at the beginning of the file: move them there. If it says something else, give it another "
+            "name."
+        )
 
 
 def _head(text: str, found: FrontMatter, kind: str) -> Iterator[str]:

@@ -23,6 +23,7 @@ _PROPERTY = re.compile(
 )
 _META = re.compile(r"<meta\b[^<>]{0,300}?\b(?:name|property)\s{0,3}=\s{0,3}[\"']?([^\"'<>\s]{1,80})", re.IGNORECASE)
 _HEADER = re.compile(r"^(?:x-)?([\w-]{1,60}):", re.IGNORECASE | re.MULTILINE)
+_FIELD_OF_CELL = re.compile(r"^[\"']?([\w-]{1,60})[\"']?[ \t]{0,5}[:=]", re.MULTILINE)
 _PDF = re.compile(rb"/([A-Za-z_#0-9-]{3,40})\s{0,5}[(<\[]|<pdfx:([A-Za-z_0-9-]{3,40})>")
 _NAMED_CELL = re.compile(r"(?:^|; )([^\W\d_][\w .-]{0,40}?): ")
 
@@ -106,6 +107,18 @@ def _fields_of_notebook(path: Path) -> Iterator[str]:
             if isinstance(part, dict):
                 yield from map(str, part)
                 yield from map(str, part["metadata"] if isinstance(part.get("metadata"), dict) else ())
+        yield from _front_matter_of_notebook(cells)
+
+
+def _front_matter_of_notebook(cells: object) -> Iterator[str]:
+    """The names of the fields in its first cell, raw or Markdown, as Quarto and MyST have them."""
+    first = cells[0] if isinstance(cells, list) and cells else None
+    if not isinstance(first, dict) or first.get("cell_type") not in ("raw", "markdown"):
+        return
+    source = first.get("source", "")
+    text = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    if text.lstrip().startswith("---"):
+        yield from (match[1] for match in _FIELD_OF_CELL.finditer(text.lstrip()[3:].partition("\n---")[0]))
 
 
 def _names_in_pdf(path: Path) -> Iterator[str]:
@@ -127,5 +140,5 @@ _PLACES = {
     **dict.fromkeys((".docx", ".pptx", ".xlsx", ".ods", ".pdf"), "the properties of the file"),
     **dict.fromkeys((".html", ".htm", ".xhtml", ".epub"), "the metadata of the page"),
     ".eml": "the header of the message",
-    ".ipynb": "the metadata of the notebook",
+    ".ipynb": "the metadata or the first cell of the notebook",
 }

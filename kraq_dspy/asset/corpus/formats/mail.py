@@ -16,6 +16,7 @@ from kraq_dspy.errors import MissingExtraError
 
 _DEEPEST = 5  # messages in messages
 _MOST_PARTS = 1000
+_ONE_BYTE = ("iso-8859", "latin", "windows-125", "cp125")
 _NOT_TEXT = ("image", "audio", "video", "font")
 _NAMED_BY_TYPE = {
     "text/plain": ".txt", "text/html": ".html", "text/markdown": ".md", "text/csv": ".csv", "text/rtf": ".rtf",
@@ -46,6 +47,9 @@ def _rows(message: EmailMessage, name: str, settings: ReadSettings, depth: int) 
     fields = {field.lower(): _header(message, field) for field in ("From", "To", "Cc", "Date")}
     body_part = message.get_body(("plain", "html"))
     body = _body(body_part, settings)
+    if body is None or is_blank(body.text):  # programs that write pages alone send an empty text beside
+        body_part = message.get_body(("html", "plain"))
+        body = _body(body_part, settings)
 
     attached: list[Row | BadRow] = []
     left_out: list[str] = []
@@ -96,11 +100,10 @@ def _attached(part: EmailMessage, number: int, settings: ReadSettings, depth: in
     kind = part.get_content_type()
     named = " ".join(normalised(part.get_filename() or "").split())
     if kind == "message/rfc822":
-        inner = part.get_payload(0)
+        inner = _forwarded(part)
         name = named or "forwarded message"
         if depth == _DEEPEST:
             return [], f"{name!r}, {_DEEPEST} messages deep, not read"
-        assert isinstance(inner, EmailMessage)
         return [_keyed(row, f"{number} {name}") for row in _rows(inner, name, settings, depth + 1)], ""
 
     name = named or f"attachment {number}"
@@ -110,6 +113,21 @@ def _attached(part: EmailMessage, number: int, settings: ReadSettings, depth: in
     if not Path(file_name).suffix or named == "":
         file_name += _NAMED_BY_TYPE.get(kind, "")
     return _read_attached(part, file_name, f"{number} {name}", settings, depth)
+
+
+def _forwarded(part: EmailMessage) -> EmailMessage:
+    """The message inside. Some programs encode it, which the standard forbids, so that the parser has its code as
+    text."""
+    inner = part.get_payload(0)
+    assert isinstance(inner, EmailMessage)
+    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
+    if encoding not in ("base64", "quoted-printable") or inner.keys():
+        return inner
+    inner["Content-Transfer-Encoding"] = encoding
+    content = inner.get_payload(decode=True)
+    decoded = email.message_from_bytes(content if isinstance(content, bytes) else b"", policy=email.policy.default)
+    assert isinstance(decoded, EmailMessage)
+    return decoded
 
 
 def _read_attached(
@@ -158,11 +176,13 @@ def _body(part: MIMEPart | None, settings: ReadSettings) -> Row | None:
 
 def _content(part: MIMEPart, settings: ReadSettings) -> str:
     """The text of a part. Where the message names no encoding, or a false one, it is UTF-8 if it can be, else
-    Windows-1252, which programs of mail mean by none."""
+    Windows-1252, which programs of mail mean by none. An encoding of one byte a letter is taken for false where the
+    bytes are UTF-8, as no text of it is by chance."""
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
     declared = str(part.get_content_charset() or "")
-    for encoding in (declared if declared not in ("", "us-ascii", "ascii") else "utf-8", "utf-8", settings.encoding):
+    says_nothing = declared in ("", "us-ascii", "ascii") or declared.startswith(_ONE_BYTE)
+    for encoding in ("utf-8" if says_nothing else declared, declared, "utf-8", settings.encoding):
         try:
             return data.decode(encoding) if encoding else decode(data, settings)
         except (LookupError, ValueError, UnreadableTextError):

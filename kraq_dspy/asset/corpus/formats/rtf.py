@@ -1,7 +1,7 @@
 """Reads rich text (rtf) through striprtf (extra `formats`)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ _NOT_TEXT = frozenset(
     b"fonttbl colortbl stylesheet info pict object themedata colorschememapping datastore listtable "
     b"listoverridetable rsidtbl generator xmlnstbl latentstyles fldinst".split()
 )
+_MARGINS = frozenset(b"header headerl headerr headerf footer footerl footerr footerf".split())
+_SHORT = 12  # letters beside a page's number in a header that say nothing else: "Page of"
+_NEAR = 500  # marks of a header that are looked through for it
 _BREAKS = (b"par", b"line", b"tab", b"cell", b"u")
 """Words that stand for a letter or a break: what nobody sees loses them too."""
 
@@ -34,7 +37,7 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     if not data.lstrip().startswith(RTF):
         yield BadRow("The file is no rich text: it does not begin with '{\\rtf'. Give it its right extension.")
         return
-    seen, n_hidden = _without_unseen(data)
+    seen, n_hidden = _without_unseen(_with_notes(data))
     try:
         text = to_text(seen.decode("latin-1"), errors="replace")
     except Exception as error:  # noqa: BLE001  striprtf raises whatever a damaged file makes its code raise
@@ -48,6 +51,38 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield BadRow("The file shows no text; what it shows may be pictures. Save it as PDF and run it through OCR.")
         return
     yield Row(text, title=normalised(path.stem), left_out=notes)
+
+
+def _with_notes(data: bytes) -> bytes:
+    """The marks of the file, where notes stand in brackets at their place, and headers and footers as paragraphs: else
+    striprtf leaves them out. What only shows the number of the page is left to it."""
+    tokens = [match[0] for match in _TOKEN.finditer(data)]
+    ends: list[bytes] = []  # what the end of each open group becomes
+    for place, token in enumerate(tokens):
+        word = token[1:].strip()
+        if token == b"{":
+            ends.append(b"}")
+        elif token == b"}" and ends:
+            tokens[place] = ends.pop()
+        elif not token.startswith(b"\\") or not ends:
+            continue
+        elif word == b"footnote":
+            tokens[place], ends[-1] = b" (", b")}"
+        elif word in _MARGINS and not _is_page_number(tokens, place):
+            tokens[place], ends[-1] = b"", b"\\par }"
+    return b"".join(tokens)
+
+
+def _is_page_number(tokens: Sequence[bytes], place: int) -> bool:
+    """Whether the group at the place has the number of the page, and hardly a word beside."""
+    depth, n_letters, has_number = 0, 0, False
+    for token in tokens[place + 1 : place + _NEAR]:
+        depth += (token == b"{") - (token == b"}")
+        if depth < 0:
+            break
+        has_number = has_number or token.strip() in (b"\\chpgn", b"PAGE")
+        n_letters += 0 if token.startswith((b"\\", b"{", b"}")) else len(token.strip())
+    return has_number and n_letters <= _SHORT
 
 
 def _without_unseen(data: bytes) -> tuple[bytes, int]:

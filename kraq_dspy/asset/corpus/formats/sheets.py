@@ -29,7 +29,7 @@ class Merged:
 @dataclass(slots=True)
 class Sheet:
     """The cells of a sheet by row and column. `hidden_columns` are (first, last); `n_formulas` counts formulas of which
-    the file keeps no value, whose cells hold their text."""
+    the file keeps no value, whose cells hold their text, and `n_struck` letters that are struck out."""
 
     name: str
     is_hidden: bool = False
@@ -38,6 +38,7 @@ class Sheet:
     hidden_rows: set[int] = field(default_factory=set)
     hidden_columns: list[tuple[int, int]] = field(default_factory=list)
     n_formulas: int = 0
+    n_struck: int = 0
 
 
 class TextLimit:
@@ -125,6 +126,8 @@ def _notes(sheet: Sheet) -> list[str]:
         notes.append(f"{counted(len(columns), 'hidden column')} of {name}")
     if sheet.n_formulas:
         notes.append(f"values of {counted(sheet.n_formulas, 'formula')} of {name}, which the file does not keep")
+    if sheet.n_struck:
+        notes.append(f"{counted(sheet.n_struck, 'letter')} of text struck out of {name}")
     return notes
 
 
@@ -149,6 +152,8 @@ def _lines(sheet: Sheet, limit: TextLimit) -> Iterator[str]:
 
     header = _header(sheet, waiting[0], rows[waiting[0]], columns) if len(waiting) > 1 else None
     if header:
+        if names := _header_below(sheet, header, rows, waiting):
+            header, waiting = names, waiting[1:]
         waiting = waiting[1:]
     for number in waiting:
         line = _line(rows[number], columns, header)
@@ -173,6 +178,26 @@ def _header(sheet: Sheet, number: int, cells: Mapping[int, str], columns: Sequen
     if len(columns) < 2 or set(named) != set(columns) or any(map(_is_number, named.values())):
         return None
     return named
+
+
+def _header_below(
+    sheet: Sheet, header: Mapping[int, str], rows: Mapping[int, Mapping[int, str]], waiting: Sequence[int]
+) -> dict[int, str]:
+    """The names of the columns by the first two rows that wait, where the first has a name for several columns that the
+    second tells apart: "Fares Adult"; {} if the second row is none of the header."""
+    spanned = {
+        column
+        for merged in sheet.merged
+        if merged.rows == (waiting[0], waiting[0]) and merged.columns[1] > merged.columns[0]
+        for column in header
+        if merged.columns[0] <= column <= merged.columns[1]
+    }
+    below = {column: text for column, text in rows[waiting[1]].items() if text}
+    names_each = all(column in below and below[column] != header[column] for column in spanned)
+    is_else = any(text != header.get(column) for column, text in below.items() if column not in spanned)
+    if not spanned or len(waiting) < 3 or not names_each or is_else or any(map(_is_number, below.values())):
+        return {}
+    return {column: f"{name} {below[column]}" if column in spanned else name for column, name in header.items()}
 
 
 def _repeat_merged(sheet: Sheet, limit: TextLimit) -> None:

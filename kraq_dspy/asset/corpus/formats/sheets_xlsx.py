@@ -38,9 +38,25 @@ def _not_read(parts: Parts) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Cell:
     kind: str
-    format: str
+    style: "_Style"
     value: str | None
     formula: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How cells show their value: the code of their number format, and whether they strike it out."""
+
+    format: str = "General"
+    strikes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _String:
+    """The text of a cell that is not struck out, and how many letters are."""
+
+    text: str
+    n_struck: int = 0
 
 
 class _Workbook:
@@ -55,7 +71,7 @@ class _Workbook:
         self._from_1904 = properties is not None and properties.get("date1904", "") in ("1", "true")
         self._relations = parts.relations(self._path)
         self._strings = self._shared_strings()
-        self._formats = self._number_formats()
+        self._styles = self._styles_of_cells()
 
     def sheets(self) -> list[Sheet]:
         listed = [each for each in self._book.iter() if _name(each) == "sheet"]
@@ -75,12 +91,11 @@ class _Workbook:
         part = next((part for each, part in self._relations.values() if each == kind), "")
         return self._parts.read(part)
 
-    def _shared_strings(self) -> list[str]:
+    def _shared_strings(self) -> list[_String]:
         data = self._part("sharedStrings")
-        return [_text(item) for item in ElementTree.fromstring(data)] if data else []
+        return [_string(item) for item in ElementTree.fromstring(data)] if data else []
 
-    def _number_formats(self) -> list[str]:
-        """The code of each style of cells."""
+    def _styles_of_cells(self) -> list[_Style]:
         data = self._part("styles")
         if not data:
             return []
@@ -89,8 +104,15 @@ class _Workbook:
         for each in styles.iter():
             if _name(each) == "numFmt":
                 codes[int(each.get("numFmtId", "0"))] = each.get("formatCode", "")
+        fonts = [_strikes(font) for font in next((each for each in styles if _name(each) == "fonts"), ())]
         cells = next((each for each in styles if _name(each) == "cellXfs"), ())
-        return [codes.get(int(each.get("numFmtId", "0")), "General") for each in cells]
+        return [
+            _Style(
+                codes.get(int(each.get("numFmtId", "0")), "General"),
+                strikes=int(each.get("fontId", "0")) < len(fonts) and fonts[int(each.get("fontId", "0"))],
+            )
+            for each in cells
+        ]
 
     def _read(self, part: str, sheet: Sheet) -> None:
         row = 0
@@ -125,29 +147,33 @@ class _Workbook:
             column = place[1] if place else column + 1
             inside = {_name(child): child for child in each}
             formula = inside["f"].text or "" if "f" in inside else None
-            cell = _Cell(
-                each.get("t", "n"),
-                self._format(int(each.get("s", "0"))),
-                _text(inside["is"]) if "is" in inside else inside["v"].text if "v" in inside else None,
-                formula,
-            )
+            own = _string(inside["is"]) if "is" in inside else None
+            value = own.text if own else inside["v"].text if "v" in inside else None
+            cell = _Cell(each.get("t", "n"), self._style(int(each.get("s", "0"))), value, formula)
             if cell.value is None and cell.formula is not None:
                 sheet.n_formulas += 1
-            text = on_one_line(self._written(cell))
-            if text:
+            written = self._written(cell)
+            sheet.n_struck += own.n_struck if own else written.n_struck
+            text = on_one_line(written.text)
+            if cell.style.strikes:
+                sheet.n_struck += len(text)
+            elif text:
                 self._limit.add(len(text))
                 cells[column] = text
         if cells:
             sheet.cells[row] = cells
 
-    def _format(self, style: int) -> str:
-        return self._formats[style] if style < len(self._formats) else "General"
+    def _style(self, number: int) -> _Style:
+        return self._styles[number] if number < len(self._styles) else _Style()
 
-    def _written(self, cell: _Cell) -> str:
+    def _written(self, cell: _Cell) -> _String:
+        if cell.kind == "s" and cell.value is not None:
+            return self._strings[int(cell.value)]
+        return _String(self._value(cell))
+
+    def _value(self, cell: _Cell) -> str:
         if cell.value is None:
             return f"={cell.formula}" if cell.formula else ""
-        if cell.kind == "s":
-            return self._strings[int(cell.value)]
         if cell.kind == "b":
             return "TRUE" if cell.value.strip() in ("1", "true") else "FALSE"
         if cell.kind == "d":
@@ -156,19 +182,28 @@ class _Workbook:
             return _unescaped(cell.value)
         if not cell.value.strip():
             return ""
-        number = float(cell.value)
-        return shown(number, cell.format, from_1904=self._from_1904) if cell.format != "General" else plain(number)
+        number, code = float(cell.value), cell.style.format
+        return shown(number, code, from_1904=self._from_1904) if code != "General" else plain(number)
 
 
-def _text(item: ElementTree.Element) -> str:
+def _string(item: ElementTree.Element) -> _String:
     """The text of a string, without the readings of its signs."""
     pieces: list[str] = []
+    n_struck = 0
     for child in item:
         if _name(child) == "t":
             pieces.append(child.text or "")
         elif _name(child) == "r":
-            pieces += [each.text or "" for each in child if _name(each) == "t"]
-    return _unescaped("".join(pieces))
+            text = "".join(each.text or "" for each in child if _name(each) == "t")
+            if any(_strikes(each) for each in child if _name(each) == "rPr"):
+                n_struck += len(text)
+            else:
+                pieces.append(text)
+    return _String(_unescaped("".join(pieces)), n_struck)
+
+
+def _strikes(font: ElementTree.Element) -> bool:
+    return any(_name(each) == "strike" and each.get("val", "1") in _TRUE for each in font)
 
 
 def _unescaped(text: str) -> str:

@@ -12,6 +12,7 @@ from kraq_dspy.asset.corpus.formats.docx_math import linear
 from kraq_dspy.asset.corpus.formats.number_formats import plain, shown
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
 from kraq_dspy.asset.corpus.formats.sheets import counted, on_one_line
+from kraq_dspy.asset.corpus.formats.slide_lists import SlideNumbers
 from kraq_dspy.asset.corpus.formats.zipped import opened_zip
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import import_extra
@@ -133,7 +134,12 @@ class _Deck:
                 self.not_read[what] = self.not_read.get(what, 0) + 1
 
     def _lines_of_text(self, frame: Any) -> list[str]:
-        return [on_one_line(self._text(paragraph._p)) for paragraph in frame.paragraphs]
+        numbers = SlideNumbers()
+        lines = []
+        for paragraph in frame.paragraphs:
+            text = on_one_line(self._text(paragraph._p))
+            lines.append(numbers.next(paragraph._p) + text if text else "")
+        return lines
 
     def _text(self, element: Any) -> str:
         pieces = []
