@@ -347,7 +347,7 @@ def _checked_scores(sides: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple
             named = ", ".join(map(repr, apart))
             raise EvaluationError(f"Only one side has scores of {named}; expected the same systems.")
     if len(systems) < 2:
-        raise EvaluationError(f"There are scores of {len(systems)} systems; expected two at least.")
+        raise EvaluationError(f"There are scores of {counted(len(systems), 'system')}; expected two at least.")
     return systems, [_checked_side(name, scores, systems) for name, scores in sides.items()]
 
 
