@@ -133,6 +133,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (folder / "dev.jsonl").write_text("".join(json.dumps(row) + "\n" for row in dev))
     (folder / "pairs.jsonl").write_text(json.dumps({"summary": "Byron wrote.", "question": "Who wrote?"}) + "\n")
+    statement = {"statement": "Ada Lovelace met Charles Babbage in 1833.", "answer": "1833"}
+    asking = {**statement, "question": "When did Ada Lovelace meet Charles Babbage?", "source": "new_wiki"}
+    (folder / "asking.jsonl").write_text(json.dumps(asking) + "\n")
     (folder / "tokens.toml").write_text('[[token]]\nname = "page"\ntoken = "a-token-of-a-page"\n')
     (folder / "new.pdf").write_bytes(b"%PDF-1.4\n")
     (folder / "ragtest" / "output").mkdir(parents=True)

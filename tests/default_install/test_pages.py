@@ -37,6 +37,7 @@ NEEDS = [
     of_extra(r"^kraq import graphrag", "parquet"),
     of_extra(r"--encoder multilingual", "multilingual"),
     of_extra(r"^kraq add docs.kraq new.pdf", "formats"),
+    Need(r"--config kraq\.toml", "no settings file 'kraq.toml'", "--config kraq.toml .*has the roles below"),
     Need(r"^kraq remove docs.kraq new.pdf", "no document 'new.pdf'", "extra `formats`"),
     Need(r"^kraq questions mine.kraq", "no index 'mine.kraq'", "extra `parquet`"),
     Need(r"--adapter adapters/", "`kraq finetune` wrote", "extra `train`|extra of models|kraq-dspy\\[train\\]"),

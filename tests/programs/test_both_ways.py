@@ -61,6 +61,7 @@ from kraq_dspy.programs import (
     WritePairs,
     WriteSyntheticPair,
 )
+from kraq_dspy.programs.kraq.wording import PutInWords
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.retrievers import (
@@ -265,6 +266,10 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     KRAQ: (lambda library: KRAQ(), {}),
     KraqScore: (lambda library: KraqScore(), SCORED),
     NaiveGraphRAG: (lambda library: NaiveGraphRAG(Knowledge()), ASKED),  # type: ignore[arg-type]
+    PutInWords: (
+        lambda library: PutInWords(),
+        {"statement": PASSAGE, "answer": "the Rhine", "own": "Where does Cologne stand?", "word": "where"},
+    ),
     QARAG: (lambda library: QARAG(dense(library), k=3), ASKED),
     QASearch: (lambda library: QASearch(TraditionalRAG(dense(library)), NoAnswers()), ASKED),
     RateSyntheticPair: (

@@ -255,18 +255,20 @@ class AskedBy:
     def _asked_of_statements(self) -> dict[str, str]:
         """The question that stands for each community among those that its statements answer, by the community's id.
 
-        The broadest choose first. A community takes what none before it has, if its statements answer more than one.
+        The narrowest choose first. A community takes what none below it has, if its statements answer more than one.
+        It looks at no others: what is not in it does not change its question, so a small change asks few again.
         """
         chosen: dict[str, str] = {}
-        taken: set[str] = set()
-        for community in sorted(self._communities, key=_broadest_first):
+        taken: dict[str, frozenset[str]] = {}
+        for community in sorted(self._communities, key=_broadest_first, reverse=True):
+            below = frozenset().union(*(taken.get(id, ()) for id in community.child_ids))
             members = [self._entities[id] for id in community.entity_ids if id in self._entities]
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             analyses = self._source.analyses(evenly(community.chunk_ids, MOST_READ))
             questions = representatives(analyses, weight_of_name)
-            question = next((question for question in questions if question not in taken), next(iter(questions), ""))
+            question = next((question for question in questions if question not in below), next(iter(questions), ""))
+            taken[community.id] = below | ({question} if question else set())
             if question:
-                taken.add(question)
                 chosen[community.id] = question
         return chosen
 

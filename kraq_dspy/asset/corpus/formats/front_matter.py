@@ -32,7 +32,7 @@ _END = {
 }
 _LANGUAGES = {"---": "yaml", "+++": "toml", ";;;": "json"}
 _ALMOST_FENCE = re.compile(r"[-+;=~*—–]{3,20}[ \t]*\n")
-_HEADINGS = re.compile(r"(?:#{1,6} [^\n]{0,300}\n|[ \t]*\n){1,20}")
+_HEADINGS = re.compile(r"(?:#{1,6} [^\n]{0,300}\n|[ \t]{0,200}\n){1,20}")
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
 _COMMON = frozenset(("Title", "Author", "Authors", "Date", "Tags", "Categories", "Keywords", "Summary", "Description"))
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
