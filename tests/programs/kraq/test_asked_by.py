@@ -12,9 +12,9 @@ from kraq_dspy.language.headings import UNTITLED, asked_title, headings_of
 from kraq_dspy.language.templates import question_about
 from kraq_dspy.language.told import language_of
 from kraq_dspy.programs.kraq import asked_by
-from kraq_dspy.programs.kraq.asked_by import asked_in_words, headings_asked, policy_of
-from kraq_dspy.records import Community, Summary
-from kraq_dspy.settings import QuestionSettings, Settings
+from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, asked_in_words, headings_asked, policy_of
+from kraq_dspy.records import PARSE, Chunk, Community, Entity, Summary
+from kraq_dspy.settings import EMBEDDED, QuestionSettings, Settings
 from tests.conftest import KeywordEmbedder
 
 PASSAGES = {
@@ -40,6 +40,31 @@ def test_no_two_communities_get_one_heading_and_the_broadest_chooses_first() -> 
     }
     assert chosen["other"].heading == "Changing the language"
     assert chosen["other"].text == "Open the settings. Pick another language."
+
+
+BRIDGE = "Mira Tolan built the harbor bridge of Harrow in 1902. Jonas Berg painted the harbor bridge of Harrow in 1911."
+
+
+def asked_about_the_bridge(communities: Sequence[Community]) -> dict[str, str]:
+    """The question of each community, by its id; each is asked of a statement of the passage."""
+    passages = ListedPassages([Chunk("c", "bridge", 0, 0, len(BRIDGE), BRIDGE, 20)])
+    bridge = Entity("e", "harbor bridge of Harrow", "phrase", "", ("harbor bridge of Harrow", "harbor bridge"), ("c",))
+    asking = AskedBy(communities, passages, QuestionSettings(), generator=EMBEDDED, entities=[bridge])
+    wordings = {each.id: asking.template(each, BRIDGE) for each in communities}
+    assert {wording.model for wording in wordings.values() if wording} == {PARSE}
+    return {id: wording.text for id, wording in wordings.items() if wording}
+
+
+def test_a_community_takes_another_statement_than_those_below_it() -> None:
+    """And one that is neither above nor below changes nothing: else a small change would ask far ones anew."""
+    broad = Community("broad", 0, None, ("narrow",), ("e",), (), ("c",))
+    narrow = Community("narrow", 1, "broad", (), ("e",), (), ("c",))
+    other = Community("other", 0, None, (), ("e",), (), ("c",))
+
+    asked = asked_about_the_bridge([broad, narrow])
+    assert asked["broad"] != asked["narrow"]
+    assert asked["narrow"] == asked_about_the_bridge([narrow])["narrow"]
+    assert asked_about_the_bridge([other, broad, narrow]) == {**asked, "other": asked["narrow"]}
 
 
 @pytest.mark.parametrize(
