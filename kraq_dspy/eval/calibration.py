@@ -199,7 +199,6 @@ def calibrated(
     )
     is_open = len(systems) >= LEAST_SYSTEMS and joint.passes_gate()
     mean, covariance, bias, shares = joint.posterior() if is_open else (joint.y, joint.people_error, None, None)
-    own_share = 0.0 if shares is None or len(exams) < 2 else float(shares @ [mix[1] for mix in MIXES])
 
     level = float(y.mean())
     effects = contrasts.T @ mean
@@ -217,11 +216,7 @@ def calibrated(
         variances_alone.append(max(variance_alone, floor))
 
         difference = float(effects[first] - effects[second])
-        half = critical * math.sqrt(variance)
-        interval = Interval(
-            difference, max(-1.0, difference - half), min(1.0, difference + half), 1 - SIGNIFICANT, m, 0, 0,
-            "people's questions with an exam" if is_open else "people's questions alone",
-        )  # fmt: skip
+        interval = _interval_around(difference, critical * math.sqrt(variance), m, is_open=is_open)
         if len(systems) < LEAST_SYSTEMS:
             interval = paired_difference(peoples_scores[:, first], peoples_scores[:, second]).interval
         is_decided = interval.low > 0 or interval.high < 0
@@ -240,7 +235,7 @@ def calibrated(
         bias=bias,
         correlation=_correlation(joint.y, joint.likeliest(shares).x),
         n_own=len(exams[1]) if len(exams) > 1 else 0,
-        own_share=own_share,
+        own_share=_own_share(shares),
     )
 
 
@@ -419,6 +414,21 @@ def _log_mean(logs: Array) -> float:
     """The logarithm of the mean of what these are the logarithms of."""
     highest = float(logs.max())
     return highest + math.log(float(np.exp(logs - highest).mean()))
+
+
+def _interval_around(difference: float, half: float, m: int, *, is_open: bool) -> Interval:
+    """What lies less than `half` from a difference, within the differences that shares can have."""
+    source = "people's questions with an exam" if is_open else "people's questions alone"
+    return Interval(
+        difference, max(-1.0, difference - half), min(1.0, difference + half), 1 - SIGNIFICANT, m, 0, 0, source
+    )
+
+
+def _own_share(shares: Array | None) -> float:
+    """What the index's own questions have of the information, by the weight of each mix; 0 where there are none."""
+    if shares is None or len(shares) < len(MIXES):
+        return 0.0
+    return float(shares @ [mix[1] for mix in MIXES])
 
 
 def _variance_of_pair(covariance: Array, first: int, second: int) -> float:

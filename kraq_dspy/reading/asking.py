@@ -32,6 +32,8 @@ LONGEST_REASON = 25  # words of a clause that says why or how
 _ASIDE = re.compile(r"(?<!\s)\s*+(?:\[[^\[\]]{0,60}\]|\([^()]{0,160}\))")
 """Citations, and what stands in brackets."""
 _PLACES = frozenset(("GPE", "LOC", "FAC"))
+_BEFORE_TIMES, _BEFORE_PLACES = ("in", "on", "since", "until"), ("in", "at", "near")
+"""Prepositions of what tells when, and where."""
 _THINGS = frozenset(("ORG", "GPE", "LOC", "FAC", "PRODUCT", "WORK_OF_ART", "EVENT", "LAW", "NORP"))
 _CARDINAL = re.compile(
     r"(?:\d{1,3}(?:,\d{3})+|\d{1,5}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty"
@@ -88,20 +90,24 @@ def _proposals(clause: Clause) -> Iterator[Asked | None]:
 
 def _person(head: "Token") -> bool | None:
     """Whether it is somebody; None where that is not clear."""
-    noun = head.lemma_.lower()
     if head.is_upper or not head.is_alpha:
         return False
     if head.ent_type_ == "PERSON":
         return None if _is_no_persons_name(head) else True
-    if any(child.dep_ == "conj" and child.lemma_.lower() in FIGURES for child in head.children):
-        return True  # "Dunstan and colleagues"
-    if noun in FIGURES or (head.ent_type_ == "NORP" and head.tag_ in ("NNPS", "NNS")):
+    if _is_figure(head):
         return True
     if head.pos_ == "PROPN":
         is_lone = head.ent_type_ == "ORG" and not list(head.children)  # "Jinnah" may be somebody
         return False if head.ent_type_ in _THINGS and not is_lone else None
-    is_someone = re.search(r"(?:er|or|ist|man|woman|ian|person)$", noun) is not None
+    is_someone = re.search(r"(?:er|or|ist|man|woman|ian|person)$", head.lemma_.lower()) is not None
     return None if is_someone else False
+
+
+def _is_figure(head: "Token") -> bool:
+    """Whether its word is one for somebody, or it stands beside such a word: "Dunstan and colleagues"."""
+    is_people = head.ent_type_ == "NORP" and head.tag_ in ("NNPS", "NNS")
+    is_beside = any(child.dep_ == "conj" and child.lemma_.lower() in FIGURES for child in head.children)
+    return is_people or is_beside or head.lemma_.lower() in FIGURES
 
 
 def _is_no_persons_name(head: "Token") -> bool:
@@ -116,12 +122,10 @@ def _subject_asked(clause: Clause) -> Asked | None:
     """ "Who sprang over the stile?" """
     if clause.is_of_title and clause.subject.lower_ != "it" and not clause.is_copula:
         return of_subject("Who", clause, spoken_of_one(clause), clause.speaker)
-    says_what_it_is = clause.is_copula and not _is_somehow(clause)
-    if clause.speaker or says_what_it_is or clause.root.lemma_ in ("include", "become"):
+    if clause.speaker or _says_what_it_is(clause):
         return None
     person = _person(clause.subject)
-    are_any = clause.subject.tag_ == "NNS" and (clause.is_passive or clause.finite.tag_ == "MD")
-    if _is_any(clause.subject_words) or person is None or (person and are_any):
+    if person is None or _is_any(clause.subject_words) or (person and _are_any(clause)):
         return None
     kind = "" if person else kind_asked(clause.subject, clause.subject_words)
     if kind:
@@ -129,6 +133,16 @@ def _subject_asked(clause: Clause) -> Asked | None:
             kind, clause, [token.text for token in (*clause.auxiliaries, clause.root)], clause.subject_words
         )
     return of_subject("Who" if person else "What", clause, spoken_of_one(clause), clause.subject_words)
+
+
+def _says_what_it_is(clause: Clause) -> bool:
+    """Whether a statement says what its subject is, becomes or includes: then something else is asked of it."""
+    return (clause.is_copula and not _is_somehow(clause)) or clause.root.lemma_ in ("include", "become")
+
+
+def _are_any(clause: Clause) -> bool:
+    """Whether the subject may be any of several to whom something is done, or who may do it."""
+    return clause.subject.tag_ == "NNS" and (clause.is_passive or clause.finite.tag_ == "MD")
 
 
 def _is_somehow(clause: Clause) -> bool:
@@ -186,36 +200,45 @@ def _says_who(head: "Token", answer: Sequence["Token"]) -> bool:
 
 def _definition_asked(clause: Clause) -> Asked | None:
     """ "What is the capital of France?": of "Paris is the capital of France"."""
-    if not clause.is_copula or clause.speaker or clause.root.tag_ not in ("VBD", "VBZ"):
+    attribute = _attribute_of(clause)
+    if attribute is None or attribute.pos_ not in ("NOUN", "PROPN"):
         return None
-    attributes = [token for token in clause.rest if token.dep_ == "attr" and token.head.i == clause.root.i]
-    if len(attributes) != 1 or attributes[0].pos_ not in ("NOUN", "PROPN"):
-        return None
-    has_the = any(child.lower_ == "the" for child in attributes[0].children)
-    tells_which = any(child.dep_ in ("prep", "relcl", "acl") or child.tag_ == "JJS" for child in attributes[0].children)
-    person = _person(clause.subject) or _person(attributes[0])
+    has_the = any(child.lower_ == "the" for child in attribute.children)
+    tells_which = any(child.dep_ in ("prep", "relcl", "acl") or child.tag_ == "JJS" for child in attribute.children)
+    person = _person(clause.subject) or _person(attribute)
     if not has_the or not tells_which or person is None:
         return None
     word = "Who" if person else "What"
     begun = [word, clause.root.text]
-    return made(word, clause, begun, [*kept(attributes[0]), *clause.before], clause.subject_words, keeps_subject=False)
+    return made(word, clause, begun, [*kept(attribute), *clause.before], clause.subject_words, keeps_subject=False)
+
+
+def _attribute_of(clause: Clause) -> "Token | None":
+    """What a clause says that its subject is or was; None where the subject speaks, or is several things."""
+    if not clause.is_copula or clause.speaker or clause.root.tag_ not in ("VBD", "VBZ"):
+        return None
+    attributes = [token for token in clause.rest if token.dep_ == "attr" and token.head.i == clause.root.i]
+    return attributes[0] if len(attributes) == 1 else None
 
 
 def _kind_asked(clause: Clause) -> Asked | None:
     """ "What is a lagoon?": of "A lagoon is a shallow body of water"."""
-    if not clause.is_copula or clause.speaker or clause.root.tag_ not in ("VBD", "VBZ") or clause.is_tale:
+    attribute = _attribute_of(clause)
+    if attribute is None or clause.is_tale or clause.before or not is_name(clause.subject):
         return None
-    attributes = [token for token in clause.rest if token.dep_ == "attr" and token.head.i == clause.root.i]
-    if len(attributes) != 1 or clause.before or not is_name(clause.subject):
-        return None
-    answer = kept(attributes[0])
-    has_a = any(child.lower_ in ("a", "an") for child in attributes[0].children)
-    person = _person(attributes[0])
+    person = _person(attribute)
     is_misread = person is False and _person(clause.subject) is True
-    if not has_a or is_misread or person is None or len(answer) < FEWEST_OF_KIND or not _tells(attributes[0], answer):
+    if is_misread or person is None or not _tells_what_kind(attribute):
         return None
     word = "Who" if person else "What"
-    return asked_what_it_is(word, clause, answer)
+    return asked_what_it_is(word, clause, kept(attribute))
+
+
+def _tells_what_kind(attribute: "Token") -> bool:
+    """Whether "a" thing is said with enough words to explain what it is."""
+    answer = kept(attribute)
+    has_a = any(child.lower_ in ("a", "an") for child in attribute.children)
+    return has_a and len(answer) >= FEWEST_OF_KIND and _tells(attribute, answer)
 
 
 def _value_asked(clause: Clause) -> Asked | None:
@@ -246,23 +269,37 @@ def _adverbials_asked(clause: Clause) -> Iterator[Asked | None]:
 
 
 def _asked_by_preposition(clause: Clause, preposition: "Token") -> Asked | None:
-    answer = kept(preposition)
-    object_ = next((token for token in preposition.children if token.dep_ == "pobj"), None)
-    is_before = preposition.i < clause.subject.i
-    rest = [token for token in clause.rest if token not in answer]
+    """What a phrase behind its preposition tells: when, where, why or how."""
     led_by = preposition.lower_
+    if led_by in _BEFORE_TIMES or led_by in _BEFORE_PLACES:
+        return _asked_when_or_where(clause, preposition)
 
-    if object_ is not None and len(answer) <= LONGEST_ANSWER:
-        if object_.ent_type_ == "DATE" and led_by in ("in", "on", "since", "until") and _has_figure(answer):
-            word = {"since": "Since when", "until": "Until when"}.get(led_by, "When")
-            return with_subject("When", [word], clause, rest, kept(object_), keeps_before=not is_before)
-        if object_.ent_type_ in _PLACES and led_by in ("in", "at", "near") and not clause.is_copula:
-            return _asked_where(clause, rest, kept(object_), is_before=is_before)
-    if led_by in ("because", "due") and not is_before and len(answer) <= LONGEST_REASON:
+    answer = kept(preposition)
+    if preposition.i < clause.subject.i or len(answer) > LONGEST_REASON:
+        return None
+    rest = [token for token in clause.rest if token not in answer]
+    if led_by in ("because", "due"):
         return with_subject("Why", ["Why"], clause, rest, answer)
     does = any(token.dep_ == "pcomp" and token.tag_ == "VBG" for token in preposition.children)
-    if led_by == "by" and does and not is_before and not clause.is_passive and len(answer) <= LONGEST_REASON:
+    if led_by == "by" and does and not clause.is_passive:
         return with_subject("How", ["How"], clause, rest, answer)
+    return None
+
+
+def _asked_when_or_where(clause: Clause, preposition: "Token") -> Asked | None:
+    """When or where, of a date or a place that the parser knows as one."""
+    whole, led_by = kept(preposition), preposition.lower_
+    object_ = next((token for token in preposition.children if token.dep_ == "pobj"), None)
+    if object_ is None or len(whole) > LONGEST_ANSWER:
+        return None
+
+    is_before = preposition.i < clause.subject.i
+    rest = [token for token in clause.rest if token not in whole]
+    if object_.ent_type_ == "DATE" and led_by in _BEFORE_TIMES and _has_figure(whole):
+        word = {"since": "Since when", "until": "Until when"}.get(led_by, "When")
+        return with_subject("When", [word], clause, rest, kept(object_), keeps_before=not is_before)
+    if object_.ent_type_ in _PLACES and led_by in _BEFORE_PLACES and not clause.is_copula:
+        return _asked_where(clause, rest, kept(object_), is_before=is_before)
     return None
 
 
@@ -351,22 +388,27 @@ def _number_of(noun: "Token") -> "Token | None":
 
 def _agent_asked(clause: Clause) -> Asked | None:
     """ "Who directed Ed Wood?", of a passive."""
-    agents = [child for child in clause.root.children if child.dep_ == "agent"]
-    if len(agents) != 1 or not clause.is_passive or len(clause.auxiliaries) != 1:
-        return None
-    if clause.speaker and not clause.is_of_title:
-        return None
-    by = next((token for token in agents[0].children if token.dep_ == "pobj"), None)
-    is_past = clause.auxiliaries[0].tag_ == "VBD" and clause.root.lower_.endswith("ed")
-    if by is None or not is_past:
+    by = _agent_of(clause)
+    if by is None or (clause.speaker and not clause.is_of_title):
         return None
     person, answer = _person(by), kept(by)
     if person is None or _is_any(answer) or not _tells(by, answer):
         return None
-    rest = [token for token in clause.rest if token not in list(agents[0].subtree)]
+    rest = [token for token in clause.rest if token not in list(by.head.subtree)]
     word = "Who" if person else "What"
     begun = [word, clause.root.text, clause.speaker or lowered(clause.subject_words)]
     return made(word, clause, begun, [*rest, *clause.before], answer, keeps_subject=True)
+
+
+def _agent_of(clause: Clause) -> "Token | None":
+    """Who or what did it, of a passive that tells what was done; None for another clause."""
+    if not clause.is_passive or len(clause.auxiliaries) != 1:
+        return None
+    is_past = clause.auxiliaries[0].tag_ == "VBD" and clause.root.lower_.endswith("ed")
+    agents = [child for child in clause.root.children if child.dep_ == "agent"]
+    if len(agents) != 1 or not is_past:
+        return None
+    return next((token for token in agents[0].children if token.dep_ == "pobj"), None)
 
 
 def _points_at_nothing(words: Sequence["Token"]) -> bool:

@@ -315,32 +315,47 @@ def stands_alone(head: "Token", words: Sequence["Token"]) -> bool:
     """Whether it says by itself what it is: a name, or a noun with something that tells which."""
     if not _may_stand_alone(head, words):
         return False
-    has_article = any(child.dep_ == "det" and child.lower_ == "the" for child in head.children)
     telling = [token for token in words if token.pos_ in ("NOUN", "PROPN", "ADJ") and token.lower_ not in STOP]
-    noun = head.lemma_.lower()
     if head.pos_ == "PROPN" and (head.text[:1].isupper() or len(words) > 1):
-        is_role = has_article and len(telling) == 1 and (noun in VAGUE or noun in KIND_OF_NOUN)
-        return not is_role and not (len(head.text) <= 2 and len(words) == 1)
-    if noun in VAGUE:
+        return not _is_letter_or_role(head, n_words=len(words), n_telling=len(telling))
+    if head.lemma_.lower() in VAGUE:
         return any(token.pos_ == "PROPN" for token in telling)
+    has_article = _has_article(head)
     if has_article and (points_back(head) or not _is_told_apart(head, words)):
         return False
     return len(telling) >= (2 if has_article or head.tag_ == "NN" else 1)
 
 
+def _has_article(head: "Token") -> bool:
+    return any(child.dep_ == "det" and child.lower_ == "the" for child in head.children)
+
+
+def _is_letter_or_role(head: "Token", *, n_words: int, n_telling: int) -> bool:
+    """Whether a word with a capital names nothing: a letter or two alone, or a kind behind "the", as "the Company"."""
+    noun = head.lemma_.lower()
+    is_role = _has_article(head) and n_telling == 1 and (noun in VAGUE or noun in KIND_OF_NOUN)
+    return is_role or (len(head.text) <= 2 and n_words == 1)
+
+
 def _may_stand_alone(head: "Token", words: Sequence["Token"]) -> bool:
     is_noun = head.pos_ in ("NOUN", "PROPN") and head.ent_type_ not in ("DATE", "TIME", "CARDINAL", "ORDINAL")
-    if not is_noun or len(words) > LONGEST_SUBJECT or head.lower_ in DETERMINERS:
+    if not is_noun or len(words) > LONGEST_SUBJECT or _has_determiner(head, words):
         return False
-    if words[0].pos_ == "ADV" or any(token.tag_ in ("JJR", "RBR") for token in words):
-        return False
-    if words[0].lower_ in DETERMINERS or (words[0].pos_ == "NUM" and head.lemma_.lower() in VAGUE):
-        return False
-    if any(child.lower_ in DETERMINERS for child in head.children):
-        return False
-    return not any(
-        token.lower_ in POINTING or token.pos_ == "PRON" or token.tag_ in ("WDT", "WP", "WRB") for token in words
-    )
+    is_compared = words[0].pos_ == "ADV" or any(token.tag_ in ("JJR", "RBR") for token in words)
+    is_counted = words[0].pos_ == "NUM" and head.lemma_.lower() in VAGUE
+    return not is_compared and not is_counted and not any(map(_points, words))
+
+
+def _has_determiner(head: "Token", words: Sequence["Token"]) -> bool:
+    """Whether a noun is one, begins with one, or has one: "some of the towers"."""
+    if head.lower_ in DETERMINERS or words[0].lower_ in DETERMINERS:
+        return True
+    return any(child.lower_ in DETERMINERS for child in head.children)
+
+
+def _points(token: "Token") -> bool:
+    """Whether a word stands for something that it does not name."""
+    return token.lower_ in POINTING or token.pos_ == "PRON" or token.tag_ in ("WDT", "WP", "WRB")
 
 
 def _is_told_apart(head: "Token", words: Sequence["Token"]) -> bool:

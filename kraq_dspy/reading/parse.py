@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from kraq_dspy.language.names import INITIALS
@@ -46,27 +47,39 @@ def _names(sentence: "Span") -> Iterator[tuple[int, Named]]:
     """spaCy's names, and words with capitals that its tagger takes for names."""
     taken: set[int] = set()
     for entity in sentence.ents:
-        if entity.label_ in MEASURES or entity.label_ == "LANGUAGE":
-            continue
-        if entity.label_ == "NORP" and entity.root.pos_ == "ADJ":
-            continue  # "American" says what a thing is like
-        text = _clean(list(entity))
-        has_noun = any(token.pos_ in ("PROPN", "NOUN") for token in entity) or text[:1].isupper()
-        if text and has_noun and not _is_plain_word(entity) and not names_a_part(text):
+        text = _name_of(entity)
+        if text:
             taken.update(range(entity.start, entity.end))
             yield entity.start, Named(text, KINDS.get(entity.label_, "concept"), entity.root.lemma_.lower())
 
-    run: list[Token] = []
-    for token in [*sentence, None]:
-        is_part = token is not None and token.pos_ == "PROPN" and token.i not in taken and not token.ent_type_
-        if token is not None and is_part:
-            run.append(token)
-            continue
+    for run in _runs_of_names(sentence, taken):
         text = _clean(run)
         is_name = any(map(str.isupper, text)) and not names_a_part(text)
         if is_name and not (len(run) == 1 and _begins(run[0])):
             yield run[0].i, Named(text, "concept", run[-1].lemma_.lower())
-        run = []
+
+
+def _name_of(entity: "Span") -> str:
+    """The name that spaCy found, as it stands; "" for one that names nothing: a measure, an adjective, a plain word."""
+    is_adjective = entity.label_ == "NORP" and entity.root.pos_ == "ADJ"  # "American" says what a thing is like
+    if entity.label_ in MEASURES or entity.label_ == "LANGUAGE" or is_adjective:
+        return ""
+    text = _clean(list(entity))
+    has_noun = any(token.pos_ in ("PROPN", "NOUN") for token in entity) or text[:1].isupper()
+    return text if has_noun and not _is_plain_word(entity) and not names_a_part(text) else ""
+
+
+def _runs_of_names(sentence: "Span", taken: "AbstractSet[int]") -> "Iterator[list[Token]]":
+    """Words beside each other that the tagger takes for names, and that are in none of spaCy's."""
+    run: list[Token] = []
+    for token in sentence:
+        if token.pos_ == "PROPN" and token.i not in taken and not token.ent_type_:
+            run.append(token)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
 
 
 def _is_plain_word(entity: "Span") -> bool:
@@ -128,17 +141,27 @@ def _lowered(words: "list[Token]", text: str) -> str:
 
 def _clean(words: "list[Token]") -> str:
     """The words as they stand; "" for what is no name by its letters."""
-    words = list(words)
-    while words and (words[0].pos_ in ("DET", "PUNCT", "SPACE") or words[0].lower_ in ("the", "a", "an")):
-        words.pop(0)
-    while words and (words[-1].pos_ in ("PUNCT", "SPACE") or words[-1].tag_ == "POS"):
-        words.pop()
-    text = "".join(token.text_with_ws for token in words).strip()
+    text = "".join(token.text_with_ws for token in _without_ends(words)).strip()
     if text.endswith(".") and not INITIALS.fullmatch(text):
         text = text[:-1]
-    if not _LETTERS.search(text) or _ODD.search(text) or "\n" in text or len(text) > 80:
-        return ""
-    return "" if text.lower() in STOP or text.count("(") != text.count(")") else text
+    return text if _may_be_name(text) else ""
+
+
+def _without_ends(words: "list[Token]") -> "list[Token]":
+    """The words without articles before them, and without marks behind them."""
+    inner = [*words]
+    while inner and (inner[0].pos_ in ("DET", "PUNCT", "SPACE") or inner[0].lower_ in ("the", "a", "an")):
+        inner.pop(0)
+    while inner and (inner[-1].pos_ in ("PUNCT", "SPACE") or inner[-1].tag_ == "POS"):
+        inner.pop()
+    return inner
+
+
+def _may_be_name(text: str) -> bool:
+    """Whether its letters may be those of a name: no odd sign, no bracket left open, no word that says nothing."""
+    is_odd = _ODD.search(text) is not None or "\n" in text or len(text) > 80
+    is_torn = text.count("(") != text.count(")")
+    return _LETTERS.search(text) is not None and not is_odd and not is_torn and text.lower() not in STOP
 
 
 def links_in(sentence: "Span", named: list[Named]) -> list[Link]:
@@ -183,8 +206,8 @@ def _verb_phrase(verb: "Token") -> str:
 def told_of(sentence: "Span", named: Sequence[Named]) -> list[Named]:
     """What a sentence tells of: its subjects, its objects, what there is, and what is spoken "about"; in its order."""
     by_text = {each.text.casefold(): each.text for each in named}
-    told = {name_in(token, by_text) for token in sentence if _is_told_of(token)}
-    return [each for each in named if each.text in told]
+    names = {name_in(token, by_text) for token in sentence if _is_told_of(token)}
+    return [each for each in named if each.text in names]
 
 
 def _is_told_of(token: "Token") -> bool:

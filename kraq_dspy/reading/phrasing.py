@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from kraq_dspy.language.word_forms import plural
@@ -78,17 +79,33 @@ def kind_asked(head: "Token", words: Sequence["Token"]) -> str:
     """How an answer is asked for by its kind: "Which vaccines" of "split virus vaccines", "What kind of company" of "a
     delivery company"; "" for one that has no kind, or is told by what stands behind it."""
     before = [token for token in words if token.i < head.i]
-    named = [token for token in before if token.dep_ in ("compound", "nmod")]
-    tells = named or [token for token in before if token.dep_ == "amod" and token.lower_ not in GENERAL]
-    is_counted = any(token.pos_ == "NUM" for token in before)
-    may_be_kind = head.pos_ == "NOUN" and head.text.isalpha() and head.lemma_.lower() not in VAGUE
-    if not may_be_kind or is_counted or not tells or words[-1].i != head.i or words[0].pos_ in ("PRON", "ADV"):
+    if not _may_be_kind(head) or not _tells_kind(before):
         return ""
+    if words[-1].i != head.i or words[0].pos_ in ("PRON", "ADV"):
+        return ""
+    named = [token for token in before if _is_part_of_name(token)]
     articles = {token.lower_ for token in before if token.dep_ == "det"}
     if articles & {"a", "an"}:
         return f"What kind of {head.text}" if named else ""
     is_one = "the" in articles and any(token.pos_ == "PROPN" for token in named)
     return f"Which {head.text}" if is_one or (head.tag_ == "NNS" and not articles) else ""
+
+
+def _may_be_kind(head: "Token") -> bool:
+    """Whether a noun may name a kind of things: a plain word that says something."""
+    return head.pos_ == "NOUN" and head.text.isalpha() and head.lemma_.lower() not in VAGUE
+
+
+def _tells_kind(before: Sequence["Token"]) -> bool:
+    """Whether the words before a noun tell of which kind it is, and not how many there are."""
+    is_counted = any(token.pos_ == "NUM" for token in before)
+    is_told = any(_is_part_of_name(token) or (token.dep_ == "amod" and token.lower_ not in GENERAL) for token in before)
+    return is_told and not is_counted
+
+
+def _is_part_of_name(token: "Token") -> bool:
+    """Whether a noun stands before another that it is one with: "delivery company"."""
+    return token.dep_ in ("compound", "nmod")
 
 
 def asked_what_it_is(word: str, clause: Clause, answer: Sequence["Token"]) -> Asked | None:
@@ -181,16 +198,24 @@ def _may_stand_behind(clause: Clause, behind: Sequence["Token"], *, owners: froz
     allowed = owners | OF_READER | {"our"} if clause.speaker else owners
     if behind and behind[0].lower_ in ("including", "like"):
         return False  # what was like that is what was asked for
+    is_placed = clause.is_tale or clause.speaker
     for token in behind:
-        is_pronoun = token.pos_ == "PRON" and token.tag_ not in ("WDT", "WP")
-        is_her = token.lower_ == "her" and token.tag_ != "PRP$"
-        if (token.lower_ not in allowed or is_her) and (token.lower_ in POINTING or is_pronoun):
+        if _points_out(token, allowed) or _is_negated_or_cut_off(token):
             return False
-        if token.dep_ == "ROOT" or token.tag_ == "WRB" or token.lower_ in _NEGATED:
-            return False
-        if points_back(token) and not clause.is_tale and not clause.speaker:
+        if not is_placed and points_back(token):
             return False
     return True
+
+
+def _points_out(token: "Token", allowed: AbstractSet[str]) -> bool:
+    """Whether a word points at something else than what is allowed; "her" may be whom it was done to."""
+    is_pronoun = token.pos_ == "PRON" and token.tag_ not in ("WDT", "WP")
+    is_her = token.lower_ == "her" and token.tag_ != "PRP$"
+    return (token.lower_ not in allowed or is_her) and (token.lower_ in POINTING or is_pronoun)
+
+
+def _is_negated_or_cut_off(token: "Token") -> bool:
+    return token.dep_ == "ROOT" or token.tag_ == "WRB" or token.lower_ in _NEGATED
 
 
 def _question(clause: Clause, begun: Sequence[str], behind: Sequence["Token"]) -> str:

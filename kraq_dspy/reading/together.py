@@ -252,41 +252,70 @@ def _group(
     key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words", *, may_be_one: bool
 ) -> Group | None:
     """The group, if several passages tell different things, or one does that `may_be_one`; else None."""
-    name_of_form, tale, verb, *names = key
-    form = _FORMS[name_of_form]
+    name_of_form, _, verb, *names = key
     is_misread = any(name not in words for name in names) or f"{names[0]} {verb}" in words
     if is_misread or (name_of_form == "is" and not verb):
         return None
+
     distinct = _told_apart(statements)
-    differing = {str(getattr(statement.act, form.differ, statement.text)).casefold() for statement in statements}
+    if not _are_several(key, statements, len(distinct), words):
+        is_answer = may_be_one and _may_be_one(key, statements, words)
+        if not is_answer:
+            return None
+    rank = _FORMS[name_of_form].rank
+    return Group(_question_of(key, statements, words), tuple(words.written(name) for name in names), distinct, rank)
+
+
+def _are_several(key: tuple[str, ...], statements: Sequence[_Statement], n_passages: int, words: "_Words") -> bool:
+    """Whether enough passages tell different things; of what one plain word names, more have to."""
+    name_of_form, tale, _, *names = key
+    form = _FORMS[name_of_form]
     is_of_word = any(words.is_plain_word(name) for name in names) and not tale
     fewest = max(form.fewest, FEWEST_OF_WORD if is_of_word else FEWEST)
-    are_several = len(distinct) >= fewest and len(differing - _UNNAMED) >= form.fewest
-    if not are_several:
-        is_bare = not tale and not all(words.may_be_said_alone(name, is_used="use" in form.question) for name in names)
-        answers = _answers_alone(form, statements, differing - _UNNAMED, is_tale=bool(tale), words=words)
-        if not may_be_one or is_bare or not answers:
-            return None
+    return n_passages >= fewest and len(_differing(form, statements)) >= form.fewest
 
-    was_done = sum(statement.act.past or statement.act.verb == SAID_ALOUD for statement in statements) * 2 > len(
-        statements
-    )
+
+def _may_be_one(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words") -> bool:
+    """Whether one statement answers the question of a key, whose names say by themselves what is meant."""
+    name_of_form, tale, _, *names = key
+    form = _FORMS[name_of_form]
+    is_used = "use" in form.question
+    is_bare = not tale and not all(words.may_be_said_alone(name, is_used=is_used) for name in names)
+    differing = _differing(form, statements)
+    return not is_bare and _answers_alone(form, statements, differing, is_tale=bool(tale), words=words)
+
+
+def _differing(form: _Form, statements: Sequence[_Statement]) -> set[str]:
+    """What the statements tell that the form asks for, each thing once."""
+    ends = {str(getattr(statement.act, form.differ, statement.text)).casefold() for statement in statements}
+    return ends - _UNNAMED
+
+
+def _question_of(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words") -> str:
+    """The question of a key; that for what a name stands for is in its key."""
+    name_of_form, tale, verb, *names = key
+    if name_of_form == "is":
+        return verb
+    question = _worded(_FORMS[name_of_form], verb, names, words, was_done=_was_done(statements))
+    if not tale:
+        return question
+    question = question.replace(words.spoken(names[0]), f"the {words.written(names[0])}")
+    return f"In “{tale}”, {question[:1].lower()}{question[1:]}"
+
+
+def _worded(form: _Form, verb: str, names: Sequence[str], words: "_Words", *, was_done: bool) -> str:
+    """The form with its names, whose verb agrees with the first of them."""
     is_several = words.is_several(names[0])
-    question = (
-        verb
-        if name_of_form == "is"
-        else form.question.format(
-            *(words.spoken(name) for name in names),
-            does="did" if was_done else "do" if is_several else "does",
-            **{"is": "are" if is_several else "is"},
-            verb=verb,
-            verbs=third_person(verb) if verb else "",
-        )
-    )
-    if tale:
-        question = question.replace(words.spoken(names[0]), f"the {words.written(names[0])}")
-        question = f"In “{tale}”, {question[:1].lower()}{question[1:]}"
-    return Group(question, tuple(words.written(name) for name in names), distinct, form.rank)
+    does = "do" if is_several else "does"
+    forms_of_verb = {"is": "are" if is_several else "is", "verb": verb, "verbs": third_person(verb) if verb else ""}
+    spoken = (words.spoken(name) for name in names)
+    return form.question.format(*spoken, does="did" if was_done else does, **forms_of_verb)
+
+
+def _was_done(statements: Sequence[_Statement]) -> bool:
+    """Whether most of the statements tell what was done, or said aloud."""
+    n_done = sum(statement.act.past or statement.act.verb == SAID_ALOUD for statement in statements)
+    return n_done * 2 > len(statements)
 
 
 def _answers_alone(
@@ -303,15 +332,15 @@ def _answers_alone(
 
 def _told_apart(statements: Sequence[_Statement]) -> dict[str, str]:
     """The first statement of each passage, by the passage's id, without those that say what another says."""
-    told: dict[str, str] = {}
+    text_by_passage: dict[str, str] = {}
     bags: list[set[str]] = []
     for statement in statements:
         bag = set(content_words(statement.text))
         is_repeated = any(len(bag & other) > ALIKE * min(len(bag), len(other)) for other in bags)
-        if statement.passage_id not in told and bag and not is_repeated:
-            told[statement.passage_id] = statement.text
+        if statement.passage_id not in text_by_passage and bag and not is_repeated:
+            text_by_passage[statement.passage_id] = statement.text
             bags.append(bag)
-    return told
+    return text_by_passage
 
 
 class _Words:
@@ -381,13 +410,17 @@ class _Words:
             return True
         if tale:
             return named.head not in VAGUE and self._led_by(name.casefold())["the"] > 0
-        is_somebody = named.head in FIGURES or named.head in PEOPLE
-        is_people = " " in name and self.is_several(name.casefold())
-        if (is_somebody and not is_people) or name.split()[0].casefold() in GENERAL:
+        if self._is_anybody(named, name) or name.split()[0].casefold() in GENERAL:
             return False
         if " " in name:
             return named.head not in FILLERS
         return named.head not in VAGUE and name.endswith("s") and not self._points_back(name)
+
+    def _is_anybody(self, named: Named, name: str) -> bool:
+        """Whether a phrase is somebody of whom it says no more: "the keeper", and not "old keepers"."""
+        is_somebody = named.head in FIGURES or named.head in PEOPLE
+        is_people = " " in name and self.is_several(name.casefold())
+        return is_somebody and not is_people
 
     def _points_back(self, name: str) -> bool:
         """Whether the passages mostly say "the" before it, though it is a word of its own: "the film"."""

@@ -85,20 +85,29 @@ def _statements(sentence: str, topic: str) -> Iterator[str]:
         return
     if topic and re.match(r"[他她它]", plain):
         plain = topic + plain[1:]
-    if len(plain) <= _LONGEST_STATEMENT:
-        statements = [plain]
-    else:
-        statements = _ENDS_CLAUSE.split(plain)
-        if len(statements) > 1 and _DATE.fullmatch(statements[0].strip()):
-            statements = [f"{statements[0]}，{statements[1]}", *statements[2:]]
-
-    for statement in statements:
-        date = _DATE_FIRST.match(statement)
-        is_without_subject = date is not None and _ACTS.match(statement[date.end() :].lstrip()) is not None
-        if is_without_subject and (not topic or topic not in statement):
-            statement = f"{topic}{statement}" if topic else ""
+    for part in _parts_of(plain):
+        statement = _with_subject(part, topic)
         if statement and not _LEADS_ON.search(statement) and not _BREAKS_OFF.search(statement):
             yield statement
+
+
+def _parts_of(plain: str) -> list[str]:
+    """A short sentence as it is, and the clauses of a longer one; a date that begins it stays with the next one."""
+    if len(plain) <= _LONGEST_STATEMENT:
+        return [plain]
+    clauses = _ENDS_CLAUSE.split(plain)
+    if len(clauses) > 1 and _DATE.fullmatch(clauses[0].strip()):
+        return [f"{clauses[0]}，{clauses[1]}", *clauses[2:]]
+    return clauses
+
+
+def _with_subject(statement: str, topic: str) -> str:
+    """The statement with the topic before a date and a verb whose subject is left out; "" if there is no topic."""
+    date = _DATE_FIRST.match(statement)
+    is_without_subject = date is not None and _ACTS.match(statement[date.end() :].lstrip()) is not None
+    if is_without_subject and (not topic or topic not in statement):
+        return f"{topic}{statement}" if topic else ""
+    return statement
 
 
 def _asked_of(statement: str, topic: str, *, is_who: bool) -> list[Cloze]:

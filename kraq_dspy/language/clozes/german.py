@@ -247,14 +247,26 @@ def _defined(clause: Clause) -> Iterator[Cloze]:
     predicate = _PREDICATE.fullmatch(clause.rest) if clause.verb in ("ist", "war") else None
     if predicate is None or ends_like_participle(clause.rest) or _BARE_SUPERLATIVE.search(clause.rest):
         return
-    words, n_said, is_who = clause.first.split(), len(clause.rest.split()), _is_somebody(clause)
-    is_adverb = len(words) == 1 and _SECOND_NOUN.search(clause.rest) is not None
-    is_name = is_who or _is_thing(words) or IS_NAME.fullmatch(clause.first) is not None
-    is_defined = is_name and not is_adverb and len(words) <= _LONGEST_DEFINED and n_said in _DEFINITION
-    is_described = len(words) > _LONGEST_DEFINED and words[0] in ARTICLES and n_said <= _LONGEST_NAMED
-    if is_defined or (is_described and not is_who):
+    is_who = _is_somebody(clause)
+    if _is_defined(clause, is_who=is_who) or (not is_who and _is_described(clause)):
         asks, word = ("Wer", "who") if is_who else ("Was", "what")
         yield Cloze(f"{joined(asks, clause.verb, in_sentence(clause.first))}?", clause.rest, word)
+
+
+def _is_defined(clause: Clause, *, is_who: bool) -> bool:
+    """Whether the first part is a short name, of which the rest says in some words what it is."""
+    words = clause.first.split()
+    is_adverb = len(words) == 1 and _SECOND_NOUN.search(clause.rest) is not None
+    is_name = is_who or _is_thing(words) or IS_NAME.fullmatch(clause.first) is not None
+    is_of_length = len(words) <= _LONGEST_DEFINED and len(clause.rest.split()) in _DEFINITION
+    return is_name and is_of_length and not is_adverb
+
+
+def _is_described(clause: Clause) -> bool:
+    """Whether the first part describes at length what the rest names."""
+    words = clause.first.split()
+    is_long = len(words) > _LONGEST_DEFINED and words[0] in ARTICLES
+    return is_long and len(clause.rest.split()) <= _LONGEST_NAMED
 
 
 def _who(clause: Clause) -> Iterator[Cloze]:

@@ -68,16 +68,8 @@ class Clause:
 
 def clause_in(sentence: str) -> Clause | None:
     """The main clause of a statement; None where it cannot be told apart, or points elsewhere."""
-    plain = _ASIDE.sub("", sentence.strip())
-    if not plain.endswith(".") or '"' in plain or "—" in plain or "http" in plain:
-        return None
-    main = _main_clause(plain.removesuffix("."))
-    words = main.split()
-    if (
-        not words
-        or words[0].lower() in _NEVER_FIRST
-        or (words[0] in ARTICLES and words[1:2] and words[1] in _AUXILIARY)
-    ):
+    words = _words_of_main_clause(sentence)
+    if not words or _points_elsewhere(words):
         return None
     if words[0] in _OPENS:
         words = words[1:]
@@ -86,13 +78,29 @@ def clause_in(sentence: str) -> Clause | None:
 
     words = [word for place, word in enumerate(words) if not place or word not in _PASSING]
     place = _place_of_verb(words)
-    if place is None:
-        return None
+    return _parted_at(words, place) if place is not None else None
+
+
+def _words_of_main_clause(sentence: str) -> list[str]:
+    """The words of a statement's main clause, without what stands in brackets; none of speech, and of no sentence."""
+    plain = _ASIDE.sub("", sentence.strip())
+    if not plain.endswith(".") or any(mark in plain for mark in ('"', "—", "http")):
+        return []
+    return _main_clause(plain.removesuffix(".")).split()
+
+
+def _points_elsewhere(words: Sequence[str]) -> bool:
+    """Whether a clause begins with a word that points to another sentence, or with "das" that is no article."""
+    is_bare_article = words[0] in ARTICLES and len(words) > 1 and words[1] in _AUXILIARY
+    return is_bare_article or words[0].lower() in _NEVER_FIRST
+
+
+def _parted_at(words: Sequence[str], place: int) -> Clause | None:
+    """The clause whose verb stands at this place; None where nothing follows, or where the verb's end is missing."""
     first, verb, rest = " ".join(words[:place]), words[place], " ".join(words[place + 1 :])
     needs_end = verb in _AUXILIARY and verb not in STATES | _HAS
-    if needs_end and not ends_like_participle(rest):
-        return None
-    return Clause(first, verb, rest) if rest else None
+    is_cut = needs_end and not ends_like_participle(rest)
+    return Clause(first, verb, rest) if rest and not is_cut else None
 
 
 def _inverted(words: Sequence[str]) -> Clause | None:

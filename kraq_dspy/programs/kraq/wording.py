@@ -188,9 +188,11 @@ def asked_kind(question: str) -> str:
 
 def _told_beyond(question: str, statement: str) -> str:
     """Which of its words the statement does not have; "" where it has all of them."""
-    said = statement.casefold()
-    strange = [name for name in _NAMES.findall(question)[1:] if name.rstrip(".").casefold() not in said]
-    known = {form[:_STEM] for each in re.findall(r"[\w'’]+", said) for form in (each, base_of(each)) if form}
+    folded_statement = statement.casefold()
+    strange = [name for name in _NAMES.findall(question)[1:] if name.rstrip(".").casefold() not in folded_statement]
+    known = {
+        form[:_STEM] for each in re.findall(r"[\w'’]+", folded_statement) for form in (each, base_of(each)) if form
+    }
     strange += [each for each in _telling(question) if each not in _MAY_ASK_FOR and each[:_STEM] not in known]
     return f"says what the statement does not: {strange[0].lower()}" if strange else ""
 

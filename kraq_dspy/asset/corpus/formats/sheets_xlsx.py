@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -145,23 +145,37 @@ class _Workbook:
                 continue
             place = _place(each.get("r", ""))
             column = place[1] if place else column + 1
-            inside = {_name(child): child for child in each}
-            formula = inside["f"].text or "" if "f" in inside else None
-            own = _string(inside["is"]) if "is" in inside else None
-            value = own.text if own else inside["v"].text if "v" in inside else None
-            cell = _Cell(each.get("t", "n"), self._style(int(each.get("s", "0"))), value, formula)
-            if cell.value is None and cell.formula is not None:
-                sheet.n_formulas += 1
-            written = self._written(cell)
-            sheet.n_struck += own.n_struck if own else written.n_struck
-            text = on_one_line(written.text)
-            if cell.style.strikes:
-                sheet.n_struck += len(text)
-            elif text:
+            text = self._text_of(each, sheet)
+            if text:
                 self._limit.add(len(text))
                 cells[column] = text
         if cells:
             sheet.cells[row] = cells
+
+    def _text_of(self, element: ElementTree.Element, sheet: Sheet) -> str:
+        """The shown text of a cell, "" where it is struck out; the sheet counts that, and formulas without a value."""
+        inside = {_name(child): child for child in element}
+        own = _string(inside["is"]) if "is" in inside else None
+        cell = self._cell(element, inside, own)
+        if cell.value is None and cell.formula is not None:
+            sheet.n_formulas += 1
+
+        written = self._written(cell)
+        sheet.n_struck += own.n_struck if own else written.n_struck
+        text = on_one_line(written.text)
+        if cell.style.strikes:
+            sheet.n_struck += len(text)
+            return ""
+        return text
+
+    def _cell(
+        self, element: ElementTree.Element, inside: Mapping[str, ElementTree.Element], own: _String | None
+    ) -> _Cell:
+        """The cell of an element, by what stands inside; `own` is a string that the cell has itself."""
+        formula = inside["f"].text or "" if "f" in inside else None
+        stored = inside["v"].text if "v" in inside else None
+        value = own.text if own else stored
+        return _Cell(element.get("t", "n"), self._style(int(element.get("s", "0"))), value, formula)
 
     def _style(self, number: int) -> _Style:
         return self._styles[number] if number < len(self._styles) else _Style()

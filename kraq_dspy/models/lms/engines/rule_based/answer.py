@@ -9,10 +9,9 @@ from itertools import zip_longest
 
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.other_languages import asked_in
-from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences, stem, words
+from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences
 from kraq_dspy.language.told import is_english, language_of, language_of_question
-from kraq_dspy.language.vocabulary import STOP
-from kraq_dspy.language.word_forms import base_of
+from kraq_dspy.models.lms.engines.rule_based.evidence import POINTS_BACK, Evidence, alone, context_of
 from kraq_dspy.models.lms.engines.rule_based.reading.comparison import (
     comparative_in,
     kinds_compared,
@@ -34,6 +33,7 @@ from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
 from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED, only_value, short_answer_in, sizes_in
 from kraq_dspy.models.lms.engines.rule_based.reading.table import cell_in, with_rows_as_sentences
 from kraq_dspy.models.lms.engines.rule_based.reading.told import is_told
+from kraq_dspy.models.lms.engines.rule_based.when_or_where import telling_when_or_where
 from kraq_dspy.models.lms.engines.rule_based.yes_or_no import yes_or_no
 
 UNKNOWN = "I do not know"
@@ -43,33 +43,10 @@ THAN = re.compile(
     re.IGNORECASE,
 )
 """A question whether one thing is more so than another."""
-NAME_OF_FILE = re.compile(
-    r"_|^(?:README|NEWS|CHANGES|CHANGELOG|LICENSE|COPYING|AUTHORS|INSTALL|CONTRIBUTING|TODO|INDEX)$", re.IGNORECASE
-)
 LATER = re.compile(
     r"\b(later|latest|younger|youngest|newer|more recent(ly)?|most recent(ly)?|last|second)\b", re.IGNORECASE
 )
 EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
-POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
-"""How a sentence begins that is about what its passage's title names."""
-
-WHEN_OR_WHERE = re.compile(
-    r"(?:(?:and|but|so) )?(?:when|where) (?:was|were|is|are|did|does|do|has|have|had|will) (?:the )?(?P<rest>.+)",
-    re.IGNORECASE,
-)
-THING_OF = re.compile(r"(?P<thing>[a-z-]+) (?:of|in|at) (?:the )?")
-"""What stands before the name in "the bridge of Brandvik"."""
-MAY_BE_SOMEBODY = re.compile(r"(?:er|or|ist|ian|man|ess|wife|husband|son|child|friend|king|queen|pope|head|star|band)$")
-"""Words for who is somebody else than the name behind it says: "the author of Don Juan"."""
-SAME_DEED = {
-    "birth": "born", "birthplace": "born", "native": "born",
-    "death": "die", "dead": "die", "kill": "die",
-    "home": "live", "resident": "live", "reside": "live", "residence": "live",
-    "marriage": "marry", "wedding": "marry", "foundation": "found", "opening": "open",
-}  # fmt: skip
-"""Words for what was done that other words say as well."""
-SAYS_LITTLE = frozenset(("locat", "situat", "happen", "occur", "take", "plac", "come", "first"))
-"""Words for what was done, folded, that a sentence which tells the place or the time may do without."""
 
 MORE = 2
 """Words of the question that a second sentence must have and the first lacks."""
@@ -88,20 +65,6 @@ Similar = Callable[[str, Sequence[str]], Sequence[float]]
 """Similarities of a question to texts; the encoder's cosines, or zeros without one."""
 _WITHIN = re.compile(r"In “(?P<title>[^”]+)”, ")
 """How a question says which text is meant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A sentence, the title of its passage, and how near it is to the question.
-
-    `above` is what it goes on from: its heading, and the sentence before one that begins with "it" or "the".
-    """
-
-    text: str
-    title: str
-    passage: int
-    score: float
-    above: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,42 +116,57 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     if question.isupper():
         question = question.lower()
     question, passages = _within_named_text(question, passages)
-    evidence = _telling(question, passages, nearest(question, passages, similar))
+    evidence = telling_when_or_where(question, passages, nearest(question, passages, similar))
     if not evidence:
         return None
 
-    is_read = is_english(question, evidence[0].text)
-    asked = read(question)
-    if is_read and not is_told(asked, [(part.text, _above(part)) for part in evidence], passages):
-        return None
-
     language = _language(question, passages)
-    asked_in_german = read_german(question) if language == "de" else None
-    if asked_in_german is not None and not is_told_in_german(asked_in_german, passages):
+    readings = _Readings(
+        read(question) if is_english(question, evidence[0].text) else None,
+        read_german(question) if language == "de" else None,
+    )
+    if not _may_be_answered(readings, evidence, passages):
         return None
+    reply = _pointed_at(question, passages, evidence, readings)
+    return reply or _of_chain(readings.english, _chain(question, evidence, language))
 
-    reply = _verdict(question, passages, evidence) if is_read else None
-    if reply is None and (names := two_named(question)):
-        reply = _of_two(question, *names, evidence)
-        if not _is_stated(question, names, evidence):
-            reply = _by_titles(question, names, passages) or reply
-    if reply is None and is_read:
-        reply = _short_of_one(asked, evidence) or _described(asked, evidence)
-    if reply is None and asked_in_german is not None:
-        reply = _short_in_german(asked_in_german, evidence)
-    if reply is None:
-        reply = _of_chain(asked, _chain(question, evidence, language), is_read=is_read)
+
+@dataclass(frozen=True, slots=True)
+class _Readings:
+    """What a question asks for, as it is read in each language; None in one that it is not in."""
+
+    english: Asked | None
+    german: AskedInGerman | None
+
+
+def _may_be_answered(readings: _Readings, evidence: Sequence[Evidence], passages: Sequence[str]) -> bool:
+    """Whether the passages have the words without which nothing answers the question."""
+    english, german = readings.english, readings.german
+    if english is not None and not is_told(english, [(part.text, context_of(part)) for part in evidence], passages):
+        return False
+    return german is None or is_told_in_german(german, passages)
+
+
+def _pointed_at(question: str, passages: Sequence[str], evidence: list[Evidence], readings: _Readings) -> Reply | None:
+    """The verdict, the one of two, or the words that the question asks for; None if nothing is sure."""
+    english, german = readings.english, readings.german
+    reply = _verdict(question, passages, evidence) if english is not None else None
+    reply = reply or _one_of_two(question, passages, evidence)
+    if reply is None and english is not None:
+        reply = _short_of_one(english, evidence) or _described(english, evidence)
+    if reply is None and german is not None:
+        reply = _short_in_german(german, evidence)
     return reply
 
 
-def _telling(question: str, passages: Sequence[str], evidence: list[Evidence]) -> list[Evidence]:
-    """The evidence, in another order where the time or the place of one thing is asked for; empty if none tells it."""
-    asked = read_when_or_where(question) if evidence else None
-    return evidence if asked is None else _telling_when_or_where(asked, passages, evidence)
-
-
-def _above(part: Evidence) -> str:
-    return f"{part.title}\n{part.above}"
+def _one_of_two(question: str, passages: Sequence[str], evidence: list[Evidence]) -> Reply | None:
+    """What is said of two things that the question names, by their own passages where no sentence compares them."""
+    names = two_named(question)
+    if not names:
+        return None
+    reply = _of_two(question, *names, evidence)
+    by_titles = None if _is_stated(question, names, evidence) else _by_titles(question, names, passages)
+    return by_titles or reply
 
 
 def _verdict(question: str, passages: Sequence[str], evidence: list[Evidence]) -> Reply | None:
@@ -198,15 +176,15 @@ def _verdict(question: str, passages: Sequence[str], evidence: list[Evidence]) -
     if CLOSED.match(question):
         first = evidence[0]
         verdict, supporting = yes_or_no(question, passages, f"{first.title}: {first.text}")
-        return Reply(verdict, supporting or (_alone(first),))
+        return Reply(verdict, supporting or (alone(first),))
     return None
 
 
 def _short_of_one(asked: Asked, evidence: Sequence[Evidence]) -> Reply | None:
     """The short answer of the nearest sentence that has one."""
     for part in evidence[:READ]:
-        if span := short_answer_in(asked, part.text, _above(part), part.title) or _cell(asked, part):
-            return Reply(span, (_alone(part),))
+        if span := short_answer_in(asked, part.text, context_of(part), part.title) or _cell(asked, part):
+            return Reply(span, (alone(part),))
     return None
 
 
@@ -220,8 +198,8 @@ def _cell(asked: Asked, part: Evidence) -> str:
 def _short_in_german(asked: AskedInGerman, evidence: Sequence[Evidence]) -> Reply | None:
     """The short answer of the nearest German sentence that has one."""
     for part in evidence[:READ]:
-        if span := short_in_german(asked, part.text, _above(part)):
-            return Reply(span, (_alone(part),))
+        if span := short_in_german(asked, part.text, context_of(part)):
+            return Reply(span, (alone(part),))
     return None
 
 
@@ -231,13 +209,13 @@ def _described(asked: Asked, evidence: Sequence[Evidence]) -> Reply | None:
     if described is None:
         return None
     name, place = described
-    return Reply(name, (_alone(evidence[place]),))
+    return Reply(name, (alone(evidence[place]),))
 
 
-def _of_chain(asked: Asked, chain: Sequence[Evidence], *, is_read: bool) -> Reply:
-    """The sentences of a chain, behind the short answer of a question of two steps."""
-    span = _short_of_chain(asked, chain) if is_read and not asked.is_plain else ""
-    return Reply(span, tuple(map(_alone, chain)))
+def _of_chain(asked: Asked | None, chain: Sequence[Evidence]) -> Reply:
+    """The sentences of a chain, behind the short answer of an English question of two steps."""
+    span = _short_of_chain(asked, chain) if asked is not None and not asked.is_plain else ""
+    return Reply(span, tuple(map(alone, chain)))
 
 
 def _short_of_chain(asked: Asked, chain: Sequence[Evidence]) -> str:
@@ -248,97 +226,19 @@ def _short_of_chain(asked: Asked, chain: Sequence[Evidence]) -> str:
     """
     pairs = [(chain[1], chain[0]), (chain[0], chain[1])] if len(chain) == 2 else []
     for part, other in pairs:
-        told = sense_of(other.text) | sense_of(other.title)
+        keys_of_other = sense_of(other.text) | sense_of(other.title)
         own = sense_of(part.text) | sense_of(part.title)
-        nowhere = [word for word in asked.words if not is_in(word.keys, told | own)]
+        nowhere = [word for word in asked.words if not is_in(word.keys, keys_of_other | own)]
         if len(nowhere) > 1:
             break
-        left = tuple(word for word in asked.words if not is_in(word.keys, told) and word not in nowhere)
+        left = tuple(word for word in asked.words if not is_in(word.keys, keys_of_other) and word not in nowhere)
         names = tuple(name for name in asked.names if name not in f"{other.title} {other.text}")
         if left and len(left) < len(asked.words):
             rest = replace(asked, words=left, names=names)
-            span = short_answer_in(rest, part.text, _above(part), part.title)
+            span = short_answer_in(rest, part.text, context_of(part), part.title)
             if span:
                 return span
     return only_value(asked, [(part.text, part.title) for part in chain])
-
-
-@dataclass(frozen=True, slots=True)
-class WhenOrWhere:
-    """What a question asks the time or the place of: of whom or what, and the words for what was done, folded."""
-
-    subject: str
-    deed: frozenset[str]
-
-
-def read_when_or_where(question: str) -> WhenOrWhere | None:
-    """Read a question for the time or the place of one named thing; None for any other, which may take two steps.
-
-    >>> read_when_or_where("Where was Rick Ross born?")
-    WhenOrWhere(subject='Rick Ross', deed=frozenset({'born'}))
-    >>> read_when_or_where("Where was the author of Don Juan born?") is None
-    True
-    """
-    asks = WHEN_OR_WHERE.match(question)
-    names = names_in(question)
-    if asks is None or len(names) != 1:
-        return None
-
-    before, _, after = asks["rest"].partition(names[0])
-    is_thing_of = THING_OF.fullmatch(before)
-    if before and (is_thing_of is None or MAY_BE_SOMEBODY.search(is_thing_of["thing"])):
-        return None
-
-    said_of_subject = re.sub(r"^[’']s\b", "", after)
-    return WhenOrWhere(names[0], frozenset(_folded(said_of_subject) - SAYS_LITTLE))
-
-
-def _telling_when_or_where(asked: WhenOrWhere, passages: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the sentences, first those that tell what the question asks. These are about the
-    subject, by name or as he, she or it in a passage that names it, and have a word for the
-    action. Without any such there is no answer: the others tell something else."""
-    words_of_subject = re.findall(r"\w+", asked.subject)
-    last_word = re.compile(rf"\b{words_of_subject[-1]}\b", re.IGNORECASE)
-    naming = {number for number, passage in enumerate(passages) if last_word.search(passage)}
-
-    telling: list[Evidence] = []
-    others: list[Evidence] = []
-    for part in evidence:
-        is_named = last_word.search(f"{part.title} {part.text}")
-        is_pointed_at = part.passage in naming and POINTS_BACK.match(part.text)
-        tells_deed = not asked.deed or not asked.deed.isdisjoint(_folded(part.text))
-        tells = (is_named or is_pointed_at) and tells_deed
-        (telling if tells else others).append(part)
-    return [*telling, *others] if telling else []
-
-
-def _folded(text: str) -> set[str]:
-    """The content words of a text, so that "died", "dies" and "death" are one, as are "born" and "birthplace"."""
-    folded = set()
-    for word in words(text):
-        if word not in STOP:
-            base = base_of(word) or word
-            folded.add(stem(SAME_DEED.get(base, base)))
-    return folded
-
-
-def _alone(part: Evidence) -> str:
-    """The sentence so that it can stand alone: behind the title of its passage where it says "he" or "it" for that."""
-    hides = POINTS_BACK.match(part.text) and is_subject(part.title) and BRACKETED.sub("", part.title) not in part.text
-    return f"{part.title}: {part.text}" if hides else part.text
-
-
-def is_subject(title: str) -> bool:
-    """Whether a title may name what its text is about. A text without a title has its file's name.
-    That says nothing about it if it is in lower case, has marks of a file's name, or is common in
-    any project.
-
-    >>> [is_subject(title) for title in ("Don Juan", "1920 (film)", "notes-2024", "utf16", "Plan_B", "README")]
-    [True, True, False, False, False, False]
-    """
-    title = BRACKETED.sub("", title)
-    is_small = any(letter.islower() for letter in title) and not any(letter.isupper() for letter in title)
-    return bool(title) and not is_small and not NAME_OF_FILE.search(title)
 
 
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
@@ -521,11 +421,11 @@ def _of_two(question: str, first: str, second: str, evidence: list[Evidence]) ->
     if n_first == n_second or not beyond_names:
         return Reply(
             "",
-            tuple(dict.fromkeys(_alone(part) for part in (*about_first[:1], *about_second[:1])))
-            or (_alone(evidence[0]),),
+            tuple(dict.fromkeys(alone(part) for part in (*about_first[:1], *about_second[:1])))
+            or (alone(evidence[0]),),
         )
     chosen, about = (first, about_first) if n_first > n_second else (second, about_second)
-    return Reply(chosen, (_alone(about[0]),))
+    return Reply(chosen, (alone(about[0]),))
 
 
 def _whether_more(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
@@ -547,16 +447,16 @@ def _compared(
     if comparative:
         for part in evidence:
             if more := stated(comparative, *names, part.text):
-                return Reply(more, (_alone(part),))
+                return Reply(more, (alone(part),))
 
     comparative = comparative or _order_in(question)
     if not comparative:
-        return Reply("", (_alone(evidence[0]),))
+        return Reply("", (alone(evidence[0]),))
     reply = _more_by_value(question, comparative, names, accounts)
     if reply is not None:
         return reply
-    both = tuple(dict.fromkeys(_alone(part) for account in accounts for part in account[:1]))
-    return Reply("", both or (_alone(evidence[0]),))
+    both = tuple(dict.fromkeys(alone(part) for account in accounts for part in account[:1]))
+    return Reply("", both or (alone(evidence[0]),))
 
 
 def _order_in(question: str) -> str:
@@ -612,7 +512,7 @@ def _more_by_value(
         if size == other_size:
             return None
         is_first = (size < other_size) == wants_less(comparative, kind)
-        support = tuple(dict.fromkeys((_alone(part), _alone(other_part))))
+        support = tuple(dict.fromkeys((alone(part), alone(other_part))))
         return Reply(names[0] if is_first else names[1], support)
     return None
 

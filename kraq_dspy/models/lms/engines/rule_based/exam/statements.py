@@ -10,7 +10,7 @@ from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import DOES, KIND_OF_NOUN, OPENERS, STOP
 from kraq_dspy.language.word_forms import PAST
-from kraq_dspy.models.lms.engines.rule_based.answer import POINTS_BACK
+from kraq_dspy.models.lms.engines.rule_based.evidence import POINTS_BACK
 from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED
 
 BE = r"(?:is|are|was|were)"

@@ -141,8 +141,8 @@ def says_measure(comparative: str, sentence: str) -> bool:
     if "date" in kinds_compared(comparative):
         return True
     own = vocabulary_of(sentence)
-    told = [comparative, *_SAID_OF.get(comparative, "").split()]
-    return any(word in sentence.lower() or is_in(keys_of(word), own) for word in told)
+    words_for_measure = [comparative, *_SAID_OF.get(comparative, "").split()]
+    return any(word in sentence.lower() or is_in(keys_of(word), own) for word in words_for_measure)
 
 
 def stated(comparative: str, first: str, second: str, sentence: str) -> str:

@@ -47,10 +47,14 @@ def is_told(asked: Asked, sentences: Sequence[tuple[str, str]], passages: Sequen
         least = max(0, least - 1)
     else:
         n_missing = sum(not is_in(key, everywhere) for key in needed)
-        most = NOWHERE if asked.is_plain and not asked.is_closed else NOWHERE_AT_MOST
-        if n_missing >= most * len(needed):
+        if n_missing >= _most_missing(asked) * len(needed):
             return n_missing == 0
     return asked.is_closed or _tells(asked, [text for count, text in shared if count >= least])
+
+
+def _most_missing(asked: Asked) -> float:
+    """The share of its words that no passage has, from which on a question is not answered."""
+    return NOWHERE if asked.is_plain and not asked.is_closed else NOWHERE_AT_MOST
 
 
 def _is_misspelled(word: Keys, everywhere: Keys) -> bool:
