@@ -17,6 +17,7 @@ from kraq_dspy.exam.material import AskedQuestion
 from kraq_dspy.language.clozes.cloze import WORDS, is_person
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.language.told import language_of
+from kraq_dspy.language.vocabulary import MONTHS
 from kraq_dspy.reading.acts import SAID_ALOUD
 from kraq_dspy.reading.titles import speaker_of
 from kraq_dspy.reading.vocabulary import BEASTS, FIGURES, GENERAL
@@ -37,7 +38,7 @@ _COUNTS = r"(?= (?:[a-z]+ )?[a-z]{3,}s\b)"  # "forty workers"; not "Portal 2", n
 _NUMBER = re.compile(rf"(?<=[a-z] )\d{{1,3}}(?:,\d{{3}})*{_COUNTS}")
 _NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty")
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b{_COUNTS}")
-_MONTHS = ("January", "February", "March", "April", "June", "July", "August", "September", "October", "November")
+_MONTHS = tuple(month for month in MONTHS if month != "May")  # which begins questions, too
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\b(?= \d| of|\?)")
 _YEAR_BEFORE_SIGN = re.compile(r"(?<!\d)(?:1[0-9]|20)\d\d(?= ?年)")
 _MONTH_BEFORE_SIGN = re.compile(r"(?<!\d)(?:1[0-2]|[1-9])(?=月)")

@@ -7,7 +7,11 @@ from typing import Any
 
 _WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
-MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+MONTH = f"(?:{'|'.join(MONTHS)})"
 
 
 def _set(name: str) -> frozenset[str]:

@@ -3,7 +3,6 @@
 What statements of several passages answer together comes first, then what one statement of a name does, then what a
 form asks of one statement: "What did X say about Y?".
 
-
 The statement nearest to the middle of all of them says most of what they share (centroids: Radev et al. 2004, MEAD).
 Its question also has to cover the community: the share of its entities that the statement names, weighed by how
 connected they are, and the share of its passages that name one of these. So a broad community is not asked about a

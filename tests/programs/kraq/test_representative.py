@@ -1,4 +1,4 @@
-"""What several passages tell is asked before one statement, and no topic is kept where a passage answers something."""
+"""A community is asked first about what several passages tell, and keeps no topic where a passage answers something."""
 
 from kraq_dspy.programs.kraq.representative import representatives
 from kraq_dspy.reading.acts import SAID_ALOUD
