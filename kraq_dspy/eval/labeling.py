@@ -34,6 +34,7 @@ PERSON = "a person"
 """What stands in `model` of a row that a person labeled."""
 MARKED, TWIN = "person", "twin"
 LABELED, UNANSWERABLE = "labeled", "unanswerable"
+NOTHING_TO_UNDO = "There is no label to take back."
 
 
 class Labeling:
@@ -149,8 +150,19 @@ class Sitting:
         if self._began is None:
             self._began = self._ended = monotonic()
 
-    def count(self, n: int) -> None:
-        """Count `n` labels: 1 for a new one, -1 for one that was taken back."""
+    def label(self, labeling: Labeling, example: Example, marked: Sequence[Chunk]) -> None:
+        """Keep a label, and count it."""
+        labeling.label(example, marked)
+        self._count(1)
+
+    def undo(self, labeling: Labeling) -> Example | None:
+        """Take the last label back, and count one less. Return its question; None if there is none."""
+        example = labeling.undo()
+        if example is not None:
+            self._count(-1)
+        return example
+
+    def _count(self, n: int) -> None:
         self.n_labeled = max(0, self.n_labeled + n)
         self._ended = monotonic()
 

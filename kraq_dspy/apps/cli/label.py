@@ -146,8 +146,7 @@ class Desk:
                 say("No passage is marked. Mark one, or press n if nothing answers the question.")
             elif key in (*ENTER, "n", "N"):
                 marked = [chunk for chunk in passages if chunk.id in self._marked] if key in ENTER else []
-                self.labeling.label(example, marked)
-                self.sitting.count(1)
+                self.sitting.label(self.labeling, example, marked)
                 return True
             elif key in ("s", "S"):
                 self.labeling.put_off(example)
@@ -165,11 +164,12 @@ class Desk:
             return END
 
     def _undo(self) -> bool:
-        before = self.labeling.undo()
+        from kraq_dspy.eval.labeling import NOTHING_TO_UNDO
+
+        before = self.sitting.undo(self.labeling)
         if before is None:
-            say("There is no label to take back.")
+            say(NOTHING_TO_UNDO)
             return False
-        self.sitting.count(-1)
         say("Taken back: ", short(before.question, 80))
         return True
 

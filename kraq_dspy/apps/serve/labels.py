@@ -14,7 +14,7 @@ from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.testset_desk import LabelingDesk
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.labeling import Labeling, Sitting, excerpt, id_of
+from kraq_dspy.eval.labeling import NOTHING_TO_UNDO, Labeling, Sitting, excerpt, id_of
 from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace
 
@@ -42,9 +42,8 @@ class LabelApi:
         with desk.lock:
             labeling = _labeling(served, desk)
             if body.action == "undo":
-                if labeling.undo() is None:
-                    raise RequestError(409, "nothing_to_undo", "There is no label to take back.")
-                desk.sitting.count(-1)
+                if desk.sitting.undo(labeling) is None:
+                    raise RequestError(409, "nothing_to_undo", NOTHING_TO_UNDO)
             else:
                 self._answer(body, labeling, desk.sitting)
             return _state(desk, labeling)
@@ -61,8 +60,7 @@ class LabelApi:
         unknown = [id for id in body.passages if id not in pooled]
         if unknown:
             raise RequestError(422, "no_such_passage", f"No retriever brought the passage {unknown[0]!r:.80}.")
-        labeling.label(example, [pooled[id] for id in dict.fromkeys(body.passages)])
-        sitting.count(1)
+        sitting.label(labeling, example, [pooled[id] for id in dict.fromkeys(body.passages)])
 
 
 def labeling_desk(served: ServedIndex) -> LabelingDesk:

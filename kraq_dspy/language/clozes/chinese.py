@@ -6,7 +6,7 @@ A sentence whose subject is left out is about what the first words of the passag
 import re
 from collections.abc import Iterator, Sequence
 
-from kraq_dspy.language.clozes.cloze import Cloze, any_of, words_of
+from kraq_dspy.language.clozes.cloze import Cloze, any_of, with_question_word, words_of
 
 _ASIDE = re.compile(r"（[^（）]{0,120}）|\s?\([^()]{0,120}\)")
 _POINTS = re.compile(any_of(words_of("zh", "points")))
@@ -190,7 +190,7 @@ def _what(statement: str, topic: str, *, is_who: bool) -> Iterator[Cloze]:
 
 
 def _put(statement: str, match: re.Match[str], asks: str) -> str:
-    return f"{statement[: match.start()]}{asks}{statement[match.end() :]}？"
+    return f"{with_question_word(statement, match, asks)}？"
 
 
 def _stands_alone(cloze: Cloze, topic: str) -> bool:

@@ -12,6 +12,9 @@ WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").rea
 FIRST_NAMES = frozenset(WORDS["first_names"].split())
 YEAR = r"(?:1[0-9]|20)\d\d"
 """Years from 1000 to 2099."""
+IN_BRACKETS = re.compile(r"\s?\([^()]{0,120}\)|\s?\[[^\[\]]{0,120}\]")
+DEFINITION = range(4, 16)
+"""Words that German and French say of what they define."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +67,17 @@ def joined(*parts: str) -> str:
 def without(text: str, part: str) -> str:
     """The text without the first place where it has the part."""
     return joined(text.replace(part, " ", 1))
+
+
+def has_another_year(text: str, date: str) -> bool:
+    """Whether the text names a year outside of this date, so that "when" has two answers.
+
+    >>> has_another_year("Der Hafen von 1904 brannte 1931 ab", "1931")
+    True
+    """
+    return re.search(rf"\b{YEAR}\b", without(text, date)) is not None
+
+
+def with_question_word(statement: str, answer: re.Match[str], word: str) -> str:
+    """The statement with the word that asks in the place of the answer, as Chinese and Japanese ask."""
+    return f"{statement[: answer.start()]}{word}{statement[answer.end() :]}"

@@ -7,9 +7,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kraq_dspy.language.clozes.cloze import YEAR, Cloze, any_of, is_person, joined, without, words_of
+from kraq_dspy.language.clozes.cloze import (
+    DEFINITION,
+    IN_BRACKETS,
+    YEAR,
+    Cloze,
+    any_of,
+    has_another_year,
+    is_person,
+    joined,
+    without,
+    words_of,
+)
 
-_ASIDE = re.compile(r"\s?\([^()]{0,120}\)|\s?\[[^\[\]]{0,120}\]")
 _POINTS, _OPENS = words_of("fr", "points"), words_of("fr", "opens")
 _VERB = any_of(words_of("fr", "auxiliary") | words_of("fr", "finite"))
 _CUT = re.compile(
@@ -50,7 +60,7 @@ _BY = re.compile(rf" par (?P<name>{_NAME}(?: (?:de|du|d['’]|la)| {_NAME}){{1,3
 _PREDICATE = re.compile(r"(?P<what>(?!l[ea]s? (?:plus|moins) )(?:un|une|le|la|l['’]|des) ?[^,;]+)")
 _BEFORE_NUMBER = re.compile(r"(?:\b(?:les|des|ces|ses|de|aux|du|ans|chaque|en|à|par)|,) $")
 _LENGTH = range(5, 26)
-_LONGEST_SUBJECT, _DEFINITION = 8, range(4, 16)
+_LONGEST_SUBJECT = 8  # words
 _TOLD_APART = re.compile(rf"(?<=.)\b[A-ZÀÉÈÎ][\w'’-]+|\b{YEAR}\b|«")
 
 
@@ -86,7 +96,7 @@ def asked_of(sentence: str, title: str = "") -> list[Cloze]:
 
 
 def _clause_in(sentence: str, title: str) -> _Clause | None:
-    plain = _ASIDE.sub("", sentence.strip())
+    plain = IN_BRACKETS.sub("", sentence.strip())
     if not plain.endswith(".") or '"' in plain or "http" in plain:
         return None
     text = _with_date_behind(plain.removesuffix("."))
@@ -139,7 +149,7 @@ def _that(text: str) -> str:
 
 def _when(clause: _Clause) -> Iterator[Cloze]:
     dates = list(_DATE.finditer(clause.text))
-    if len(dates) != 1 or re.search(rf"\b{YEAR}\b", without(clause.text, dates[0][0])):
+    if len(dates) != 1 or has_another_year(clause.text, dates[0][0]):
         return
     date = dates[0]
     if re.search(r"\b(?:de|à|du|en|et) $", clause.text[: date.start()]):
@@ -207,7 +217,7 @@ def _defined(clause: _Clause, sentence: str) -> Iterator[Cloze]:
     """Ask what a thing is that the sentence defines, with the clause that tells it apart."""
     _, _, rest = sentence.partition(f" {clause.verb} ")
     what = _PREDICATE.match(rest.removesuffix(".")) if clause.verb in ("est", "était") else None
-    if what is not None and len(what["what"].split()) in _DEFINITION:
+    if what is not None and len(what["what"].split()) in DEFINITION:
         if is_person(clause.subject.split()):
             yield Cloze(f"Qui {clause.verb} {clause.subject} ?", what["what"], "who")
         else:

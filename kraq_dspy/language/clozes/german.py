@@ -7,8 +7,19 @@ gebaut." is asked as "Wann wurde der Hafen in Ulm gebaut?", without a word being
 import re
 from collections.abc import Iterator, Sequence
 
-from kraq_dspy.language.clozes.cloze import YEAR, Cloze, any_of, is_person, joined, without, words_of
+from kraq_dspy.language.clozes.cloze import (
+    DEFINITION,
+    YEAR,
+    Cloze,
+    any_of,
+    has_another_year,
+    is_person,
+    joined,
+    without,
+    words_of,
+)
 from kraq_dspy.language.clozes.german_clause import (
+    ABOUT,
     ARTICLES,
     DETERMINERS,
     IS_NAME,
@@ -27,8 +38,7 @@ _PLACES = words_of("de", "places")
 _PASSIVE = frozenset(("wurde", "wurden", "wird", "werden"))
 _NAME = r"[A-ZÄÖÜ][\w’'-]{0,40}"
 _BARE_SUPERLATIVE = re.compile(r"\b(?:der|die|das|den|dem) [a-zäöüß]{1,30}ste[nrs]?(?= [a-zäöü]|$)")
-_LONGEST_DEFINED, _DEFINITION = 5, range(4, 16)
-"""Words of what is defined at most, and of what it is said to be."""
+_LONGEST_DEFINED = 5  # words
 _LENGTH = range(3, 24)  # words of a question
 _MONTH = any_of(words_of("de", "months"))
 _DAY = rf"\d{{1,2}}\. (?:{_MONTH})(?: {YEAR})?"
@@ -42,7 +52,7 @@ _NAMED_BEFORE = re.compile(rf"{_NAME} $")
 _UNIT = any_of(words_of("de", "units"))
 _NUMBER = re.compile(
     r"(?<![\w.,:–-])(?:(?P<preposition>mit|aus|bei|nach|von|in|auf|für|über|durch|gegen|um) )?"
-    rf"(?:(?P<about>(?i:{any_of(words_of('de', 'about'))}|über|mehr als|weniger als)) )?"
+    rf"(?:(?P<about>(?i:{ABOUT})) )?"
     rf"(?P<number>(?:\d{{1,3}}(?:[. ]\d{{3}}){{1,4}}|\d{{1,9}}(?:,\d{{1,4}})?|{any_of(words_of('de', 'numbers'))})"
     r"(?: Millionen| Milliarden)?)"
     rf"(?P<counted> (?:{_UNIT})(?![\w-])|(?: [a-zäöüß]{{1,30}}en?)? [A-ZÄÖÜ][a-zäöüß-]{{1,40}}(?:n|e|er|s|el)\b)"
@@ -123,7 +133,7 @@ def _when(clause: Clause) -> Iterator[Cloze]:
         match for match in _DATE.finditer(clause.rest) if not _is_of_name(clause.rest, match)
     ]
     dates = [match for match in dates if not _follows_article(match.string, match)]
-    if len(dates) != 1 or re.search(rf"\b{YEAR}\b", without(f"{clause.first} {clause.rest}", dates[0][0])):
+    if len(dates) != 1 or has_another_year(f"{clause.first} {clause.rest}", dates[0][0]):
         return
     match = dates[0]
     asks = _ASKS_WHEN.get((match["lead"] or "").lower(), "Wann")
@@ -258,7 +268,7 @@ def _is_defined(clause: Clause, *, is_who: bool) -> bool:
     words = clause.first.split()
     is_adverb = len(words) == 1 and _SECOND_NOUN.search(clause.rest) is not None
     is_name = is_who or _is_thing(words) or IS_NAME.fullmatch(clause.first) is not None
-    is_of_length = len(words) <= _LONGEST_DEFINED and len(clause.rest.split()) in _DEFINITION
+    is_of_length = len(words) <= _LONGEST_DEFINED and len(clause.rest.split()) in DEFINITION
     return is_name and is_of_length and not is_adverb
 
 
@@ -269,11 +279,15 @@ def _is_described(clause: Clause) -> bool:
     return is_long and len(clause.rest.split()) <= _LONGEST_NAMED
 
 
+def _is_predicate(clause: Clause) -> bool:
+    """Whether the clause says what something is, or was."""
+    return clause.verb in ("ist", "war") and _PREDICATE.fullmatch(clause.rest) is not None
+
+
 def _who(clause: Clause) -> Iterator[Cloze]:
     """Ask who did it: somebody before the verb, or behind it where a time or a place comes first."""
     words = clause.first.split()
-    is_predicate = clause.verb in ("ist", "war") and _PREDICATE.fullmatch(clause.rest) is not None
-    if _is_somebody(clause) and not is_predicate:
+    if _is_somebody(clause) and not _is_predicate(clause):
         name = clause.first if is_person(words) else " ".join(words[-2:])
         yield Cloze(f"{joined('Wer', clause.verb, clause.rest)}?", name, "who")
     behind = _SOMEBODY.match(clause.rest)
@@ -286,8 +300,7 @@ def _who(clause: Clause) -> Iterator[Cloze]:
 def _what(clause: Clause) -> Iterator[Cloze]:
     """Ask what something was done to, or what is as the clause says."""
     is_thing = _is_thing(clause.first.split()) and _TOLD_APART.search(clause.first) is not None
-    is_predicate = clause.verb in ("ist", "war") and _PREDICATE.fullmatch(clause.rest) is not None
-    is_asked = clause.verb in ("ist", "war", "wird", "wurde") and not is_predicate
+    is_asked = clause.verb in ("ist", "war", "wird", "wurde") and not _is_predicate(clause)
     if is_thing and is_asked and not _BARE_SUPERLATIVE.search(clause.rest):
         yield Cloze(f"{joined('Was', clause.verb, clause.rest)}?", clause.first, "what")
 

@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kraq_dspy.language.clozes.cloze import any_of, joined, words_of
+from kraq_dspy.language.clozes.cloze import IN_BRACKETS, any_of, joined, words_of
 
 DETERMINERS, PREPOSITIONS = words_of("de", "determiners"), words_of("de", "prepositions")
 POINTS = words_of("de", "points")
+ABOUT = rf"{any_of(words_of('de', 'about'))}|über|mehr als|weniger als"
+"""What stands before a number that is not exact."""
 ARTICLES = frozenset(("Der", "Die", "Das"))
 STATES = frozenset(("ist", "sind", "war", "waren"))
 _HAS = frozenset(("hat", "haben", "hatte", "hatten"))
@@ -16,7 +18,6 @@ _OPENS, _PASSING = words_of("de", "opens"), words_of("de", "passing")
 _NO_VERBS, _NEVER_FIRST = words_of("de", "no_verbs"), words_of("de", "first_never") | POINTS
 _SUBORDINATE = any_of(words_of("de", "subordinate"))
 _VERB = rf"(?:{any_of(_AUXILIARY | _FINITE)}|[a-zäöüß]{{3,30}}te[nt]?)"
-_ASIDE = re.compile(r"\s?\([^()]{0,120}\)|\s?\[[^\[\]]{0,120}\]")
 _COMPLEMENT = re.compile(r"(?:dass|ob|wie|was|wo|warum|weshalb|wer)\b")
 """Words of clauses without which a statement says nothing."""
 _ENDS_OPEN = re.compile(
@@ -83,7 +84,7 @@ def clause_in(sentence: str) -> Clause | None:
 
 def _words_of_main_clause(sentence: str) -> list[str]:
     """The words of a statement's main clause, without what stands in brackets; none of speech, and of no sentence."""
-    plain = _ASIDE.sub("", sentence.strip())
+    plain = IN_BRACKETS.sub("", sentence.strip())
     if not plain.endswith(".") or any(mark in plain for mark in ('"', "—", "http")):
         return []
     return _main_clause(plain.removesuffix(".")).split()

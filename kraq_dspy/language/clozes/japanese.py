@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from kraq_dspy.language.clozes.cloze import Cloze, any_of, words_of
+from kraq_dspy.language.clozes.cloze import Cloze, any_of, with_question_word, words_of
 
 _ASIDE = re.compile(r"（[^（）]{0,120}）|\([^()]{0,120}\)|［[^［］]{0,120}］|\[[^\[\]]{0,120}\]")
 _POINTS = re.compile(any_of(words_of("ja", "points")))
@@ -60,7 +60,7 @@ def _statement_in(sentence: str) -> str:
     plain = _CONNECTS.sub("", plain.removesuffix("。"))
     if _bare(plain).count("、") >= _MANY_CLAUSES or _RELATIVE_DATE.match(plain):
         return ""
-    return plain if _ENDS.search(_ASIDE.sub("", plain)) else ""
+    return plain if _ENDS.search(_bare(plain)) else ""
 
 
 def _bare(text: str) -> str:
@@ -74,7 +74,7 @@ def _when(statement: str) -> Iterator[Cloze]:
         return
     date = dates[0]
     asks = "いつ" if date["month"] or date["particle"] == "、" else "何年に"
-    text = _bare(f"{statement[: date.start()]}{asks}{statement[date.end() :]}")
+    text = _bare(with_question_word(statement, date, asks))
     topic = _TOPIC_BEHIND.match(text)
     if topic is not None:
         text = f"{topic['topic']}{topic['asks']}{text[topic.end() :]}"
@@ -93,8 +93,9 @@ def _how_many(statement: str) -> Iterator[Cloze]:
         if is_part or number["number"] == "1" or re.search(r"\d年", bare):
             return
         asks = "いくつ" if number["counter"] in ("つ", "個") else f"何{number['counter']}"
-        text = f"{bare[: number.start()]}{asks}{bare[number.end() :]}"
-        yield Cloze(f"{text}か？", f"{number['number']}{number['counter']}", "how many")
+        yield Cloze(
+            f"{with_question_word(bare, number, asks)}か？", f"{number['number']}{number['counter']}", "how many"
+        )
 
 
 def _who(statement: str) -> Iterator[Cloze]:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kraq_dspy.language.clozes.cloze import FIRST_NAMES, YEAR, any_of, words_of
+from kraq_dspy.language.clozes.german_clause import ABOUT
 from kraq_dspy.language.text import content_words
 
 _TABLE = tomllib.loads(Path(__file__).with_name("german.toml").read_text("utf-8"))
@@ -25,7 +26,7 @@ _LIGHT = frozenset(_TABLE["light"].split())
 _MONTH = any_of([*words_of("de", "months"), *(f"{month}." for month in _TABLE["short_months"].split())])
 _DAY = r"\d{1,2}\.(?: ?(?:und|bis|–|-) ?\d{1,2}\.)?"
 _NUMBER = (
-    rf"(?:(?:{any_of(words_of('de', 'about'))}|über|mehr als|weniger als) )?"
+    rf"(?:(?:{ABOUT}) )?"
     r"(?:\d{1,3}(?:\.\d{3}){1,4}(?:,\d{1,4})?|\d{1,9}(?:,\d{1,4})?"
     rf"|\b(?:{any_of(words_of('de', 'numbers'))})\b)"
     r"(?: Millionen| Milliarden| Mio\.| Mrd\.)?"
@@ -106,10 +107,11 @@ def read_german(question: str) -> AskedInGerman | None:
     return AskedInGerman(question, kinds, words, thing, limits)
 
 
-_ASKING = re.compile(
-    r"^(?:Von wann bis wann|Bis wann|Ab wann|Seit wann|Wann|Um wie ?viel Uhr|Zu welcher Uhrzeit|In welchem Jahr"
-    r"|Wie viele?n?|Wieviele?|Wie|Wer|Wen|Wem|Von wem|Was|Wo)\b"
-)
+_WHEN = "Von wann bis wann|Bis wann|Ab wann|Seit wann|Wann"
+_AT_WHICH_HOUR = "Um wie ?viel Uhr|Zu welcher Uhrzeit"
+_IN_WHICH_YEAR = "In welchem Jahr"
+_WHO = "Wer|Wen|Wem|Von wem"
+_ASKING = re.compile(rf"^(?:{_WHEN}|{_AT_WHICH_HOUR}|{_IN_WHICH_YEAR}|Wie viele?n?|Wieviele?|Wie|{_WHO}|Was|Wo)\b")
 _ADJECTIVES: dict[str, tuple[str, ...]] = {
     "lange": ("duration",), "schwer": ("mass",), "lang": ("length", "duration"), "hoch": ("length",),
     "breit": ("length",), "tief": ("length",), "weit": ("length",), "dick": ("length",), "groß": ("area", "length"),
@@ -117,10 +119,10 @@ _ADJECTIVES: dict[str, tuple[str, ...]] = {
     "heiß": ("temperature",), "teuer": ("money",),
 }  # fmt: skip
 _ASKS = (
-    (re.compile(r"(?:Um wie ?viel Uhr|Zu welcher Uhrzeit)\b"), ("clock",)),
-    (re.compile(r"(?:Von wann bis wann|Bis wann|Ab wann|Seit wann|Wann)\b"), ("date", "clock")),
-    (re.compile(r"In welchem Jahr\b"), ("year",)),
-    (re.compile(r"(?:Wer|Wen|Wem|Von wem)\b|Wie (?:heißt|hieß)\b"), ("person",)),
+    (re.compile(rf"(?:{_AT_WHICH_HOUR})\b"), ("clock",)),
+    (re.compile(rf"(?:{_WHEN})\b"), ("date", "clock")),
+    (re.compile(rf"{_IN_WHICH_YEAR}\b"), ("year",)),
+    (re.compile(rf"(?:{_WHO})\b|Wie (?:heißt|hieß)\b"), ("person",)),
     (re.compile(r"Wo\b"), ("place",)),
     (
         re.compile(r"Was (?:kostet|kosten|kostete)\b|Was hat .{1,120}gekostet|Wie ?viel (?:kostet|kosten|kostete)\b"),
