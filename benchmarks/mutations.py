@@ -1,11 +1,13 @@
 """Breaks the core in fifty small ways, one at a time in a copy of the project, and counts how many the tests notice.
 
-    python benchmarks/mutations.py [--seed 0] [--count 50] [--out build/mutations.jsonl] [--most 5] [--list] [--again]
+    python benchmarks/mutations.py [--seed 0] [--count 50] [--package] [--out build/mutations.jsonl] [--most 5] [--list]
+                                   [--again]
 
 The places are drawn by seed, as many from each part of the core: a comparison turned round or moved by one, plus for
 minus, `and` for `or`, a condition negated, a number raised by one, a statement left out. Only the tests of that part
-run, until the first one fails. What was measured stands in --out, and the same command goes on from there; --again
-tries those that were not noticed once more.
+run, until the first one fails. With --package, half of the places are drawn from the whole package and half from what
+was added last; the tests in the mirrored place and those that import the file run, the nearest first. What was measured
+stands in --out, and the same command goes on from there; --again tries those that were not noticed once more.
 """
 
 import argparse
@@ -18,8 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +34,7 @@ LONGEST_S = 300.0
 
 @dataclass(frozen=True)
 class Part:
-    """Some files of the package, and the tests that look at them, the nearest first."""
+    """Some files of the package, and the tests that look at them, the nearest first; () for `tests_beside` a file."""
 
     name: str
     files: tuple[str, ...]
@@ -88,6 +92,87 @@ PARTS = (
         ("asset/store/test_vectors.py", "asset/store/test_points.py", "indexing/view/test_views.py"),
     ),
 )  # fmt: skip
+ADDED_LAST = (
+    "reading", "language/clozes", "programs/kraq/asked_by.py", "programs/kraq/wording.py", "exam", "eval/joint.py",
+    "eval/calibration.py", "apps/serve/labels.py", "apps/serve/question_log.py", "steps/journal.py",
+    "models/lms/engines/rule_based/reading",
+)  # fmt: skip
+"""Files and folders of the package that changed most in the days before the last draw."""
+MOST_TEST_FILES = 10
+"""Of those that look at a file of the package, the nearest."""
+
+
+def files_of(places: Sequence[str]) -> tuple[str, ...]:
+    """The Python files of these files and folders of the package, sorted."""
+    package = ROOT / "kraq_dspy"
+    paths = [
+        path for place in places for path in ([package / place] if place.endswith(".py") else _below(package / place))
+    ]
+    return tuple(str(path.relative_to(package)) for path in paths)
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def package_parts() -> tuple[Part, ...]:
+    """The whole package, and what was added to it last."""
+    return Part("package", files_of(["."]), ()), Part("added last", files_of(ADDED_LAST), ())
+
+
+def tests_beside(file: str) -> tuple[str, ...]:
+    """The files of tests that look at a file of the package, at most `MOST_TEST_FILES`: those in the mirrored place,
+    or where tests/where.toml says, then those that import it, from the nearest folder on, small ones first."""
+    path = Path(file)
+    mirrored = path.parent / f"test_{path.stem.lstrip('_')}.py"
+    listed = tomllib.loads((ROOT / "tests" / "where.toml").read_text("utf-8")).get(f"kraq_dspy/{file}")
+    first = [str(mirrored)] if (ROOT / "tests" / mirrored).is_file() else []
+    first += [str(Path(listed).relative_to("tests"))] if listed else []
+
+    module = ".".join(("kraq_dspy", *path.with_suffix("").parts)).removesuffix(".__init__")
+    defined = _defined_in((ROOT / "kraq_dspy" / file).read_text("utf-8"))
+    importing = []
+    for test, imports in _imports_of_tests():
+        is_named = module in imports or any(f"{module}.{name}" in imports for name in defined)
+        packages = [".".join(module.split(".")[:depth]) for depth in range(1, module.count(".") + 1)]
+        if is_named or any(f"{package}.{name}" in imports for package in packages for name in defined):
+            importing.append(test)
+
+    def farness(test: str) -> tuple[int, int, str]:
+        shared = len(Path(os.path.commonpath([str(path.parent), str(Path(test).parent)])).parts)
+        return -shared, (ROOT / "tests" / test).stat().st_size, test
+
+    beside = list(dict.fromkeys([*first, *sorted(importing, key=farness)]))
+    if beside:
+        return tuple(beside[:MOST_TEST_FILES])
+    nearest = next(folder for folder in path.parents if (ROOT / "tests" / folder).is_dir())
+    return (str(nearest),)
+
+
+def _defined_in(source: str) -> list[str]:
+    """The public names of functions, classes and variables of a module."""
+    names = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [name for name in names if not name.startswith("_")]
+
+
+@cache
+def _imports_of_tests() -> list[tuple[str, frozenset[str]]]:
+    """Each file of tests with the dotted names that it imports."""
+    imports_by_test = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        names = set()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        imports_by_test.append((str(path.relative_to(ROOT / "tests")), frozenset(names)))
+    return imports_by_test
 
 
 @dataclass(frozen=True)
@@ -211,11 +296,11 @@ def _broken(node: ast.AST, source_of: Callable[[ast.expr | ast.stmt], str]) -> s
     return None
 
 
-def drawn(count: int, seed: int) -> list[Mutation]:
+def drawn(count: int, seed: int, parts: Sequence[Part] = PARTS) -> list[Mutation]:
     """`count` mutations, in turn from each part, so that none is left out."""
     chance = random.Random(seed)
     by_part = []
-    for part in PARTS:
+    for part in parts:
         places = [
             each for file in part.files for each in mutations_of(part, file, (ROOT / "kraq_dspy" / file).read_bytes())
         ]
@@ -275,12 +360,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=50)
+    parser.add_argument(
+        "--package", action="store_true", help="draw from the whole package, and from what was added last"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutations.jsonl")
     parser.add_argument("--list", action="store_true", help="print the places and run nothing")
     parser.add_argument("--again", action="store_true", help="try once more what was not noticed")
     parser.add_argument("--most", type=int, default=None, help="measure so many now, and leave the rest to another run")
     arguments = parser.parse_args()
-    mutations = drawn(arguments.count, arguments.seed)
+    mutations = drawn(arguments.count, arguments.seed, package_parts() if arguments.package else PARTS)
     if arguments.list:
         for mutation in mutations:
             print(f"{mutation.part}: {mutation.shown}")
@@ -318,7 +406,7 @@ def _measured(mutations: Sequence[Mutation], copy: Copy) -> Iterator[tuple[Mutat
     for mutation in mutations:
         source = copy.read(mutation.file)
         copy.write(mutation.file, mutation.applied_to(source))
-        failure = copy.first_failure(tests[mutation.part])
+        failure = copy.first_failure(tests.get(mutation.part) or tests_beside(mutation.file))
         copy.write(mutation.file, source)
 
         test = failure.partition(" ")[2].partition("[")[0]

@@ -147,8 +147,8 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
 
     It does if the paired randomisation test has a p below .05 (`paired_difference`), as in every table. Only questions
     of both runs count, by id or by text (`compare_runs`), so a test set may grow. Without `metrics`, one decides: the
-    first of `FIRST_OF` that both runs have. A question that fails now and did not then is worse, whatever the others
-    score.
+    first of `FIRST_OF` that both runs have. A system of which more questions fail than then is worse, whatever the
+    others score.
 
     Raises EvaluationError if the runs have nothing in common.
     """

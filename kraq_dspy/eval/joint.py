@@ -131,8 +131,8 @@ def joint_worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None =
 
     Before and now are systems of one `calibrated`: both were asked the same exam and the same few of people's
     questions. Only questions that both runs have count, by id or by text (`comparing.with_shared_ids`). Without
-    `metrics`, the first of `gate.FIRST_OF` that both runs have decides. A question that fails now and did not then is
-    worse, whatever the others score.
+    `metrics`, the first of `gate.FIRST_OF` that both runs have decides. A system of which more questions fail
+    than then is worse, whatever the others score.
 
     Raises EvaluationError if one of the runs has no questions of people's, or both have nothing in common.
     """

@@ -15,6 +15,7 @@ from kraq_dspy.exam.corpus import Corpus
 from kraq_dspy.exam.gold_finder import nearness
 from kraq_dspy.exam.material import AskedQuestion
 from kraq_dspy.language.clozes.cloze import WORDS, is_person
+from kraq_dspy.language.names import with_another_name
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import MONTHS
@@ -84,8 +85,8 @@ class Changes:
 
     def is_said(self, question: str, name: str, other: str) -> bool:
         """Whether a sentence that has the changed thing may say of it what the question supposes."""
-        changed = question.replace(name, other)
-        rest = set(content_words(question.replace(name, " ")))
+        changed = with_another_name(question, name, other)
+        rest = set(content_words(with_another_name(question, name, " ")))
         naming = [chunk for chunk in self._corpus.chunks if other.casefold() in chunk.passage.casefold()]
         return is_said(changed, naming) or any(_says_of(other, rest, chunk) for chunk in naming)
 

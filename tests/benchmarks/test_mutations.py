@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from mutations import PARTS, ROOT, Part, drawn, mutations_of
+from mutations import ADDED_LAST, PARTS, ROOT, Part, drawn, files_of, mutations_of, package_parts, tests_beside
 
 pytestmark = pytest.mark.slow
 
@@ -48,6 +48,18 @@ def test_the_same_seed_draws_the_same_places_from_every_part_and_another_seed_ot
 
     assert places == drawn(50, seed=0) != drawn(50, seed=1)
     assert {place.part for place in places} == {part.name for part in PARTS}
+
+
+def test_half_of_a_draw_from_the_package_is_of_what_was_added_last() -> None:
+    places = drawn(6, seed=0, parts=package_parts())
+    added_last = files_of(ADDED_LAST)
+    assert [place.part for place in places] == ["package", "added last"] * 3
+    assert all(place.file in added_last for place in places if place.part == "added last")
+
+
+def test_the_tests_beside_a_file_are_the_mirrored_ones_then_those_that_import_it_from_near_to_far() -> None:
+    assert tests_beside("eval/gate.py")[:2] == ("eval/test_gate.py", "eval/test_recorded.py")
+    assert tests_beside("apps/cli/label.py")[0] == "eval/test_labeling.py"  # as tests/where.toml says
 
 
 def places_of_definitions(source: bytes) -> list[tuple[int, int]]:

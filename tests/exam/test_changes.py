@@ -58,6 +58,13 @@ def test_a_change_that_some_passage_says_is_none() -> None:
     assert change(asked("Who paid the wage subsidy to millers?", said), corpus(said, phrases)) is None
 
 
+def test_what_is_put_in_leaves_longer_words_that_have_the_same_letters() -> None:
+    said = {**TEXTS, "d": "Six cabins belong to the tenants."}
+    changes = Changes(corpus(said, {}))
+    assert changes.is_said("Which tenants had ten cabins?", "ten", "six")
+    assert not changes.is_said("Which tenants had ten boats?", "ten", "six")
+
+
 def test_a_name_is_put_for_one_of_its_kind_that_stands_apart() -> None:
     people = [
         Entity("e1", "Ada Bell", "person", "", ("Ada Bell",), ("a",)),

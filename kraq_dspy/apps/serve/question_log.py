@@ -4,6 +4,7 @@ A line of JSON for each question that was answered or refused: `question`, `inde
 answer and the conversation are not kept. `kraq testset label FILE DIR` and `kraq eval asked` read it.
 """
 
+import errno
 import os
 import stat
 import threading
@@ -33,7 +34,7 @@ class AskedLog:
             mode = stat.S_IMODE(path.stat().st_mode)
         except OSError as error:
             raise ConfigError(f"The log of questions {str(path)!r} cannot be written: {error.strerror}.") from error
-        if os.name == "posix" and mode & ~PRIVATE:
+        if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise ConfigError(
                 f"Others may read the log of questions {str(path)!r} (its mode is {mode:o}; expected 600). Run: "
                 f"chmod 600 {path}"
@@ -50,6 +51,15 @@ class AskedLog:
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE)
         try:
             if content:
-                os.write(file, content)  # one call, so that lines of several processes do not mix
+                _write_whole(file, content)
         finally:
             os.close(file)
+
+
+def _write_whole(file: int, content: bytes) -> None:
+    """Append by one call, so that lines of several processes do not mix; a part that a nearly full disk took is cut
+    off again, since the next line would be glued to it."""
+    n_written = os.write(file, content)
+    if n_written < len(content):
+        os.ftruncate(file, os.fstat(file).st_size - n_written)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -47,6 +47,7 @@ _IN_METRES = re.compile(r"$|[，,高宽长深远]")
 _ENDS_CLAUSE = re.compile(r"[，,；;]")
 _LONGEST_STATEMENT = 40  # characters
 _SHORTEST_WHO_IS = 20
+_PAIRED = (("“", "”"), ("《", "》"), ("「", "」"), ("『", "』"), ("（", "）"))
 _LENGTH = range(10, 61)  # characters of a question
 _NAMED = re.compile(
     r"[A-Za-z]{3}|[「《『“][^」》』”]{2,60}|[\u4e00-\u9fff]·[\u4e00-\u9fff]"
@@ -198,6 +199,8 @@ def _stands_alone(cloze: Cloze, topic: str) -> bool:
     is_definition = question.endswith(("是什么？", "是谁？"))
     if (len(question) not in _LENGTH and not is_definition) or _POINTS.search(question):
         return False
+    if any(question.count(opening) != question.count(closing) for opening, closing in _PAIRED):
+        return False  # a quotation that a comma cut in two
     if question.startswith("谁是") and len(question) < _SHORTEST_WHO_IS:
         return False  # "谁是中国足球运动员？" has many answers
     return bool(topic and topic in question) or _NAMED.search(question) is not None

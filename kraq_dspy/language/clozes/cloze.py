@@ -64,9 +64,16 @@ def joined(*parts: str) -> str:
     return re.sub(r" (?=[,.;:])", "", text)
 
 
-def without(text: str, part: str) -> str:
-    """The text without the first place where it has the part."""
-    return joined(text.replace(part, " ", 1))
+def without(part: re.Match[str], *, start: int | None = None) -> str:
+    """The text in which the part was found, without it; `start` is where more before it goes, too.
+
+    A comma that stood before a part at the end goes with it.
+
+    >>> without(re.search("in Ulm$", "lebte in Ulmenau, in Ulm"))
+    'lebte in Ulmenau'
+    """
+    before = part.string[: part.start() if start is None else start]
+    return joined(before, part.string[part.end() :]).removesuffix(",")
 
 
 def has_another_year(text: str, date: str) -> bool:
@@ -75,7 +82,7 @@ def has_another_year(text: str, date: str) -> bool:
     >>> has_another_year("Der Hafen von 1904 brannte 1931 ab", "1931")
     True
     """
-    return re.search(rf"\b{YEAR}\b", without(text, date)) is not None
+    return re.search(rf"\b{YEAR}\b", text.replace(date, " ", 1)) is not None
 
 
 def with_question_word(statement: str, answer: re.Match[str], word: str) -> str:

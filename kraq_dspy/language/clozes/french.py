@@ -59,6 +59,8 @@ _NAME = r"[A-ZÉ][\w'’-]{1,40}"
 _BY = re.compile(rf" par (?P<name>{_NAME}(?: (?:de|du|d['’]|la)| {_NAME}){{1,3}})(?= |$)")
 _PREDICATE = re.compile(r"(?P<what>(?!l[ea]s? (?:plus|moins) )(?:un|une|le|la|l['’]|des) ?[^,;]+)")
 _BEFORE_NUMBER = re.compile(r"(?:\b(?:les|des|ces|ses|de|aux|du|ans|chaque|en|à|par)|,) $")
+_SMALL_INSIDE = re.compile(rf"^(?:(?:Le|La|Les|Un|Une|Des|(?i:{any_of(words_of('fr', 'numbers'))}))(?= )|L['’](?=\w))")
+"""First words that have a capital only where they begin a sentence."""
 _LENGTH = range(5, 26)
 _LONGEST_SUBJECT = 8  # words
 _TOLD_APART = re.compile(rf"(?<=.)\b[A-ZÀÉÈÎ][\w'’-]+|\b{YEAR}\b|«")
@@ -138,7 +140,7 @@ def _with_date_behind(text: str) -> str:
 
 
 def _small(subject: str) -> str:
-    return re.sub(r"^(Le|La|Les|Un|Une|Des|L['’])(?= |\w)", lambda match: match[0].lower(), subject)
+    return _SMALL_INSIDE.sub(lambda match: match[0].lower(), subject)
 
 
 def _that(text: str) -> str:
@@ -158,7 +160,7 @@ def _when(clause: _Clause) -> Iterator[Cloze]:
     answer = date[0] if date["lead"].lower() == "entre" else date["date"]
     if " et " in answer and date["lead"].lower() != "entre":
         return
-    yield Cloze(f"{asks} {_that(without(clause.text, date[0]))} ?", answer, "when")
+    yield Cloze(f"{asks} {_that(without(date))} ?", answer, "when")
 
 
 def _how_many(clause: _Clause) -> Iterator[Cloze]:
@@ -176,7 +178,7 @@ def _how_many(clause: _Clause) -> Iterator[Cloze]:
     leads = re.search(r"\b(?P<lead>pendant|avec|sur|dans) $", clause.rest[: match.start()])
     if behind:
         return
-    rest = without(clause.rest, f"{leads['lead']} {match[0]}" if leads else match[0])
+    rest = without(match, start=leads.start() if leads else None)
     asks = f"{leads['lead'].capitalize()} combien" if leads else "Combien"
     counted = f"{match['million']} de {match['counted']}" if match["million"] else match["counted"]
     statement = joined(_small(clause.subject), clause.verb, rest)
@@ -191,7 +193,7 @@ def _of(counted: str) -> str:
 def _where(clause: _Clause) -> Iterator[Cloze]:
     places = list(_PLACE.finditer(f" {clause.rest}"))
     if len(places) == 1 and _DONE.search(clause.rest):
-        text = joined(_small(clause.subject), clause.verb, without(f" {clause.rest}", places[0][0]))
+        text = joined(_small(clause.subject), clause.verb, without(places[0]))
         yield Cloze(f"Où {_that(text)} ?", places[0]["place"] or places[0]["area"], "where")
 
 
@@ -201,7 +203,7 @@ def _subject(clause: _Clause) -> Iterator[Cloze]:
         return
     doers = [match for match in _BY.finditer(f" {clause.rest}") if is_person(match["name"].split())]
     if len(doers) == 1 and re.match(r"(?:été \w+é|\w+é|\w+i|\w+u)", clause.rest):
-        text = joined(_small(clause.subject), clause.verb, without(f" {clause.rest}", doers[0][0]))
+        text = joined(_small(clause.subject), clause.verb, without(doers[0]))
         yield Cloze(f"Par qui {_that(text)} ?", doers[0]["name"], "who")
     one = _ONE_OF_SEVERAL.fullmatch(clause.subject)
     if one is not None and _TOLD_APART.search(f"· {clause.rest}"):

@@ -79,6 +79,8 @@ _SECOND_NOUN = re.compile(rf"{_NAME} (?:ein|eine|einer|der|die|das)\b")
 _OF_DOING = re.compile(r"(?:ung|heit|keit|schaft|tion|tät|ismus|ik|tum|ment)$")
 """Endings of nouns that name no person and no one of several things."""
 _IN = re.compile(rf" (?:in|bei|nahe) (?P<place>{_NAME})(?![\w-]| [A-ZÄÖÜ]| und | oder | a[amn]n? | de |,)")
+_SECOND_PLACE = re.compile(r"(?<!\w)(?:und|oder|später|dann|danach|zuletzt|schließlich)$")
+"""What stands before a place that follows another one."""
 _PLACE_ENDING = re.compile(rf"^[A-ZÄÖÜ]\w{{2,40}}(?:{any_of(words_of('de', 'place_endings'))})$")
 _BY = re.compile(rf" (?:von|durch) (?P<name>{_NAME}(?: (?:von|van|de|der|zu)| {_NAME}){{1,3}})(?= |$)")
 _BY_A_NAMED = re.compile(
@@ -118,7 +120,7 @@ def asked_of(sentence: str, title: str = "") -> list[Cloze]:
     clozes: list[Cloze] = []
     for asking in (_when, _how_many, _where, _located, _by_whom, _called, _object, _which, _defined, _who, _what):
         clozes += asking(clause)
-    return [cloze for cloze in clozes if _stands_alone(cloze.question, is_named=clause.is_named)]
+    return [cloze for cloze in clozes if _stands_alone(cloze, is_named=clause.is_named)]
 
 
 def _points_by_possessive(clause: Clause) -> bool:
@@ -140,7 +142,7 @@ def _when(clause: Clause) -> Iterator[Cloze]:
     is_first = match.string == clause.first
     if is_first and match[0] != clause.first:
         return
-    rest = clause.rest if is_first else without(clause.rest, match[0])
+    rest = clause.rest if is_first else without(match)
     yield Cloze(f"{joined(asks, clause.inverted(rest, first=not is_first))}?", match["date"] or match["span"], "when")
 
 
@@ -168,7 +170,7 @@ def _how_many(clause: Clause) -> Iterator[Cloze]:
     many = "vielen" if match["preposition"] in _WITH_DATIVE else "viele"
     asks = f"wie viel {counted}" if is_unit else f"wie {many} {counted}"
     asks = f"{match['preposition']} {asks}" if match["preposition"] else asks
-    inverted = clause.inverted(without(clause.rest, match[0]))
+    inverted = clause.inverted(without(match))
     question = joined(f"{asks[0].upper()}{asks[1:]}", inverted)
     yield Cloze(f"{question}?", _answer(match), "how many")
 
@@ -201,10 +203,9 @@ def _where(clause: Clause) -> Iterator[Cloze]:
     is_state = clause.verb in STATES and not ends_like_participle(clause.rest)
     if len(places) != 1 or is_state or clause.first.startswith(("In ", "Im ", "Bei ")):
         return
-    if clause.rest[: places[0].start()].endswith(" und"):
+    if _SECOND_PLACE.search(places[0].string[: places[0].start()]):
         return
-    rest = without(f" {clause.rest}", places[0][0])
-    yield Cloze(f"{joined('Wo', clause.inverted(rest))}?", places[0]["place"], "where")
+    yield Cloze(f"{joined('Wo', clause.inverted(without(places[0])))}?", places[0]["place"], "where")
 
 
 def _located(clause: Clause) -> Iterator[Cloze]:
@@ -225,7 +226,7 @@ def _by_whom(clause: Clause) -> Iterator[Cloze]:
     doers = [match for match in _BY.finditer(f" {clause.rest}") if is_person(match["name"].split())]
     doers = doers or list(_BY_A_NAMED.finditer(f" {clause.rest}"))
     if len(doers) == 1:
-        rest = without(f" {clause.rest}", doers[0][0])
+        rest = without(doers[0])
         yield Cloze(f"{joined('Von wem', clause.inverted(rest))}?", doers[0]["name"], "who")
 
 
@@ -331,9 +332,11 @@ def _is_thing(words: Sequence[str]) -> bool:
     return bool(noun) and (is_neuter or _OF_DOING.search(noun) is not None)
 
 
-def _stands_alone(question: str, *, is_named: bool) -> bool:
-    """Whether a question says what it is about: by a name without an article, or by what tells it from others."""
-    words = re.findall(r"[\w-]+", question)
-    if len(words) not in _LENGTH or not POINTS.isdisjoint(word.lower() for word in words[1:]):
+def _stands_alone(cloze: Cloze, *, is_named: bool) -> bool:
+    """Whether a question says what it is about, by a name without an article or by what tells it from others, and its
+    answer points to no other sentence ("diesen Typ")."""
+    words = re.findall(r"[\w-]+", cloze.question)
+    answer = re.findall(r"[\w-]+", cloze.answer)
+    if len(words) not in _LENGTH or not POINTS.isdisjoint(word.lower() for word in (*words[1:], *answer)):
         return False
-    return is_named or _TOLD_APART.search(question.partition(" ")[2]) is not None
+    return is_named or _TOLD_APART.search(cloze.question.partition(" ")[2]) is not None

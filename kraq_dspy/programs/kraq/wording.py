@@ -37,6 +37,8 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _NAMES = re.compile(r"(?<!\w)(?:[A-Z][\w'’.-]*|\d[\w.,-]*)")
+_OWNER = re.compile(r"['’]s?$")
+"""What "Ada's" has more than "Ada"."""
 _KIND = re.compile(
     r"(?:(?P<when>years?|dates?|months?|day|days|century|decade|time|era|period|season)"
     r"|(?P<where>country|countries|city|cities|place|state|town|region|continent|location|island|province|area|county)"
@@ -148,12 +150,12 @@ def fault_in(question: str, statement: str, answer: str, word: str = "") -> str:
 
 
 def _fault_of_form(question: str) -> str:
-    words = re.findall(r"[\w'’]+", question.lower())
     if len(question.split()) not in LENGTHS:
         return f"is of {counted(len(question.split()), 'word')}, not of {LENGTHS.start} to {LENGTHS[-1]}"
     if not _ASKS.match(question):
         return "begins with no question word"
-    telling = [place for place, each in enumerate(words) if each in _telling(question)]
+    words, telling_words = _words(question), frozenset(_telling(question))
+    telling = [place for place, each in enumerate(words) if each in telling_words]
     pointing = [place for place, each in enumerate(words) if each in POINTING]
     if any(words[place] not in _OWN or not telling or place < telling[0] for place in pointing):
         return "points at something that it does not name"
@@ -189,12 +191,11 @@ def asked_kind(question: str) -> str:
 def _told_beyond(question: str, statement: str) -> str:
     """Which of its words the statement does not have; "" where it has all of them."""
     folded_statement = statement.casefold()
-    strange = [name for name in _NAMES.findall(question)[1:] if name.rstrip(".").casefold() not in folded_statement]
-    known = {
-        form[:_STEM] for each in re.findall(r"[\w'’]+", folded_statement) for form in (each, base_of(each)) if form
-    }
+    names = [_OWNER.sub("", name.rstrip(".").casefold()) for name in _NAMES.findall(question)[1:]]
+    strange = [name for name in names if name not in folded_statement]
+    known = {form[:_STEM] for each in _words(statement) for form in (each, base_of(each)) if form}
     strange += [each for each in _telling(question) if each not in _MAY_ASK_FOR and each[:_STEM] not in known]
-    return f"says what the statement does not: {strange[0].lower()}" if strange else ""
+    return f"says what the statement does not: {strange[0]}" if strange else ""
 
 
 def _asks_something_else(question: str, own: str) -> str:
@@ -210,4 +211,9 @@ def _gives_away(question: str, answer: str) -> str:
 
 
 def _telling(text: str) -> list[str]:
-    return [each for each in re.findall(r"[\w'’]+", text.lower()) if each not in STOP and not _ASKS.fullmatch(each)]
+    return [each for each in _words(text) if each not in STOP and not _ASKS.fullmatch(each)]
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text in small letters: "ada" of "Ada's"."""
+    return [_OWNER.sub("", each) or each for each in re.findall(r"[\w'’]+", text.casefold())]

@@ -63,6 +63,24 @@ def test_a_server_that_was_not_told_to_keeps_nothing(client_of: Any, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(os.name != "posix", reason="limits are those of POSIX")
+def test_a_line_of_which_the_disk_takes_a_part_leaves_nothing(tmp_path: Path) -> None:
+    import resource
+
+    log = AskedLog(tmp_path / "asked.jsonl")
+    log.note("Why?", index="x", refused=True)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "asked.jsonl").stat().st_size + 9, limits[1]))
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            log.note("How?", index="x", refused=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    log.note("When?", index="x", refused=True)
+
+    assert [line["question"] for line in kept(tmp_path)] == ["Why?", "When?"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 def test_the_log_is_private_and_one_that_others_may_read_is_refused(tmp_path: Path) -> None:
     before = os.umask(0o022)

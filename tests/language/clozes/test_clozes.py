@@ -46,6 +46,31 @@ def test_german_sentences_that_point_to_others_or_are_half_are_not_asked(sentenc
     assert asked_of_german(sentence) == []
 
 
+def test_the_part_that_answers_is_taken_out_where_it_stands_and_not_where_a_longer_word_begins_so() -> None:
+    questions = [cloze.question for cloze in asked_of_german("Ada Berg reiste mit Karl in Ulmenau nach Rast in Ulm.")]
+    assert "Wo reiste Ada Berg mit Karl in Ulmenau nach Rast?" in questions
+
+
+def test_a_place_that_follows_another_one_is_not_asked_for_alone() -> None:
+    clozes = asked_of_german("Karl Voss lebte in Ulmenau und in Ulm.")
+    assert [cloze.answer for cloze in clozes if cloze.word == "where"] == ["in Ulmenau und in Ulm"]
+
+
+def test_an_answer_that_points_to_another_sentence_is_none() -> None:
+    assert asked_of_german("Die Werft Emdens verwendet diesen Krantyp.") == []
+
+
+def test_a_french_question_has_no_comma_at_its_end_and_no_capital_within() -> None:
+    questions = [cloze.question for cloze in asked_of_french("Deux ponts relient Lund, en Scanie, en 1904.")]
+    assert "Quand est-ce que deux ponts relient Lund, en Scanie ?" in questions
+
+
+def test_a_chinese_quotation_that_a_comma_cuts_in_two_is_not_asked() -> None:
+    whole = "亨利三世于1047年正式册封欧特维尔领袖卓戈为“意大利公爵和主人”。"
+    cut = "国王亨利三世于1047年正式册封欧特维尔领袖卓戈为“意大利公爵和主人，以及所有诺曼人的伯爵”，并将其封地归还。"
+    assert (len(asked_in_chinese([whole])), asked_in_chinese([cut])) == (1, [])
+
+
 @pytest.mark.parametrize(
     ("sentence", "question", "answer"),
     [

@@ -47,6 +47,13 @@ def in_other_words(question: str) -> str:
         ("In which year was the Harrow lighthouse mended?", "1911", "when", ""),
         ("Who mended the Harrow lighthouse before the storm?", "Nora Quill", "who", ""),
         ("Which person mended the Harrow lighthouse?", "Nora Quill", "who", ""),
+        (
+            "When did Nora Quill’s mended Harrow lighthouse face the storm's reach?",
+            "1911",
+            "when",
+            "says what the statement does not: face",
+        ),
+        ("Where did Nora Quill's storm reach the lighthouse?", "the coast", "where", ""),
         ("Who mended the Harrow lighthouse in 1912?", "Nora Quill", "who", "says what the statement does not: 1912"),
         ("Who painted the Harrow lighthouse?", "Nora Quill", "who", "says what the statement does not: painted"),
         ("Where was the Harrow lighthouse mended?", "1911", "when", "asks where where the answer says when"),

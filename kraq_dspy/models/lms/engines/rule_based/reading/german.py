@@ -240,12 +240,17 @@ def _values(asked: AskedInGerman, sentence: str) -> list[_Value]:
     for kind in asked.kinds:
         for match in _PATTERNS["date" if kind == "year" else kind].finditer(sentence):
             text = match[1] if kind == "number" else match[0]
-            if text not in asked.question and _is_meant(asked, kind, match):
+            if not _is_in(text, asked.question) and _is_meant(asked, kind, match):
                 values.append(_Value(text, match.start(), match.start() + len(text)))
     if "year" in asked.kinds:
         years = [(re.search(YEAR, value.text), value) for value in values]
         return [_Value(year[0], value.start, value.end) for year, value in years if year is not None]
     return _enumerated(sentence, values)
+
+
+def _is_in(value: str, question: str) -> bool:
+    """Whether a question has the value, not as a part of another one: the 4 of 1924."""
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", question) is not None
 
 
 def _enumerated(sentence: str, values: Sequence[_Value]) -> list[_Value]:

@@ -24,6 +24,7 @@ def short(question: str, sentence: str, above: str = "") -> str:
          "8 Uhr, um 13 Uhr und um 17 Uhr"),
         ("Wer leitet die Werft?", "Die Werft wird von Dr. Heike Sander geleitet.", "Dr. Heike Sander"),
         ("Wo wohnt der Wirt?", "Der Wirt wohnt im 2. Stock und isst zu Mittag.", "im 2. Stock"),
+        ("Wie viele Boote kamen 1924 nach Emden?", "Im Sommer 1924 kamen 4 Boote nach Emden.", "4"),
         ("In welchem Jahr wurde die Uhr gebaut?", "Die Uhr wurde am 3. Mai 1623 gebaut.", "1623"),
     ],
 )  # fmt: skip
