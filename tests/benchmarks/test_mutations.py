@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from mutations import ADDED_LAST, PARTS, ROOT, Part, drawn, files_of, mutations_of, package_parts, nearest_tests
+from mutations import ADDED_LAST, PARTS, ROOT, Part, drawn, files_of, mutations_of, nearest_tests, package_parts
 
 pytestmark = pytest.mark.slow
 
