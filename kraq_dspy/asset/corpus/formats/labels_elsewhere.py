@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from kraq_dspy.asset.corpus.formats.label_lines import fields_of_page
 from kraq_dspy.asset.corpus.formats.rows import ReadSettings
 from kraq_dspy.asset.label_names import is_label_name
 
@@ -21,7 +22,10 @@ _PROPERTY_PARTS = ("docProps/custom.xml", "meta.xml")
 _PROPERTY = re.compile(
     r"<(?:\w{1,20}:)?(?:property|user-defined)\b[^<>]{0,500}?\b(?:\w{1,20}:)?name=[\"']([^\"'<>]{1,80})"
 )
-_META = re.compile(r"<meta\b[^<>]{0,300}?\b(?:name|property)\s{0,3}=\s{0,3}[\"']?([^\"'<>\s]{1,80})", re.IGNORECASE)
+_META = re.compile(
+    r"<meta\b[^<>]{0,300}?\b(?:name|property|itemprop|http-equiv)\s{0,3}=\s{0,3}[\"']?([^\"'<>\s]{1,80})", re.IGNORECASE
+)
+_PROPERTY_OF_RICH_TEXT = re.compile(r"\\propname\s{1,3}([^\\{}]{1,80})")
 _HEADER = re.compile(r"^(?:x-)?([\w-]{1,60}):", re.IGNORECASE | re.MULTILINE)
 _FIELD_OF_CELL = re.compile(r"^[\"']?([\w-]{1,60})[\"']?[ \t]{0,5}[:=]", re.MULTILINE)
 _PDF = re.compile(rb"/([A-Za-z_#0-9-]{3,40})\s{0,5}[(<\[]|<pdfx:([A-Za-z_0-9-]{3,40})>")
@@ -81,6 +85,7 @@ def _metas(path: Path) -> Iterator[str]:
     with path.open("rb") as stream:
         text = stream.read(_LONGEST).decode("utf-8", "replace")
     yield from (html.unescape(match[1]) for match in _META.finditer(text))
+    yield from (name for name, _ in fields_of_page(text))
 
 
 def _metas_of_book(path: Path) -> Iterator[str]:
@@ -90,6 +95,12 @@ def _metas_of_book(path: Path) -> Iterator[str]:
                 with archive.open(part) as stream:
                     text = stream.read(_LONGEST).decode("utf-8", "replace")
                 yield from (html.unescape(match[1]) for match in _META.finditer(text))
+
+
+def _properties_of_rich_text(path: Path) -> Iterator[str]:
+    with path.open("rb") as stream:
+        text = stream.read(_LONGEST).decode("latin-1")
+    yield from (match[1] for match in _PROPERTY_OF_RICH_TEXT.finditer(text))
 
 
 def _headers(path: Path) -> Iterator[str]:
@@ -132,13 +143,14 @@ _NAMES: dict[str, Callable[[Path], Iterator[str]]] = {
     **dict.fromkeys((".docx", ".pptx", ".xlsx", ".ods"), _properties),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _metas),
     ".epub": _metas_of_book,
+    ".rtf": _properties_of_rich_text,
     ".eml": _headers,
     ".ipynb": _fields_of_notebook,
     ".pdf": _names_in_pdf,
 }
 _PLACES = {
-    **dict.fromkeys((".docx", ".pptx", ".xlsx", ".ods", ".pdf"), "the properties of the file"),
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".epub"), "the metadata of the page"),
+    **dict.fromkeys((".docx", ".pptx", ".xlsx", ".ods", ".pdf", ".rtf"), "the properties of the file"),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".epub"), "the metadata or a comment of the page"),
     ".eml": "the header of the message",
     ".ipynb": "the metadata or the first cell of the notebook",
 }
