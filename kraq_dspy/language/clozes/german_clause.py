@@ -35,7 +35,7 @@ _ASIDE_BETWEEN = re.compile(
     rf"(?:der|die|das|dem|den|denen|deren|dessen|ein|eine|welcher?|welches) [^,;:]{{1,120}},(?= {_VERB}\b)"
 )
 """A clause or another name between the subject and its verb."""
-_LIST = re.compile(r", [^,]+ (?:und|oder) [^,]+$")
+_LIST = re.compile(r", (?>[^,]+? (?:und|oder) )[^,]+$")
 _TO_INFINITIVE = re.compile(r" zu \w{1,40}$|(?<!\w)[a-zäöü]{0,12}zu\w{1,30}en$")
 _SECOND_VERB = re.compile(rf" und (?:(?:auch|später|dann|danach|seit \d{{4}}|\d{{4}}) )?(?={_VERB}\b)")
 _REGULAR = re.compile(r"(?!heute|weite|letzte)[a-zäöüß]{3,30}(?:te|ten|t)")
