@@ -176,3 +176,15 @@ def test_a_deck_that_hides_all_says_so(tmp_path: Path) -> None:
     slide._element.set("show", "0")
     deck.save(str(tmp_path / "a.pptx"))
     assert "1 hidden slide" in only_failure(tmp_path).reason
+
+
+def test_raised_and_lowered_letters_stand_on_the_line(tmp_path: Path) -> None:
+    deck, slide = new_deck()
+    paragraph = add(slide.shapes, "CO", 1, 3).text_frame.paragraphs[0]
+    for text, baseline in (("2", "-25000"), (" falls by 10", "0"), ("1", "30000"), ("2", "30000"), (" tonnes", "")):
+        run = paragraph.add_run()
+        run.text = text
+        if baseline:
+            run.font._element.set("baseline", baseline)
+    deck.save(str(tmp_path / "a.pptx"))
+    assert only_document(tmp_path).text == "Fares\nCO2 falls by 10^12 tonnes"

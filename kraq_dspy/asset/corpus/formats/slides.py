@@ -1,8 +1,10 @@
 """Reads slides (pptx; extra `formats`): what each slide shows, from top to bottom, and what its speaker's notes say."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,6 +13,7 @@ from kraq_dspy.asset.corpus.chunk import PAGE_BREAK
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.docx_math import linear
 from kraq_dspy.asset.corpus.formats.number_formats import plain, shown
+from kraq_dspy.asset.corpus.formats.raised import on_the_line
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
 from kraq_dspy.asset.corpus.formats.sheets import counted, on_one_line
 from kraq_dspy.asset.corpus.formats.slide_lists import SlideNumbers
@@ -170,22 +173,22 @@ class _Deck:
         return lines
 
     def _text(self, element: Any) -> str:
-        pieces = []
+        """The text of a paragraph, with raised and lowered letters on the line."""
+        runs: list[tuple[str, int]] = []
         for child in element:
             name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else ""
             if name in ("r", "fld"):
-                text = "".join(each.text or "" for each in child if str(each.tag).endswith("}t"))
-                properties = next((each for each in child if str(each.tag).endswith("}rPr")), None)
-                if properties is not None and properties.get("strike", "noStrike") != "noStrike":
+                text, properties = _run(child)
+                if properties.get("strike", "noStrike") != "noStrike":
                     self.n_struck += len(text)
                 else:
-                    pieces.append(text)
+                    runs.append((text, _level(properties)))
             elif name == "br":
-                pieces.append(" ")
+                runs.append((" ", 0))
             elif name in ("AlternateContent", "Choice", "m"):
                 equations = [linear(ElementTree.fromstring(_serialised(each))) for each in child.iter(_MATH)]
-                pieces.append(" ".join(equations))
-        return "".join(pieces)
+                runs.append((" ".join(equations), 0))
+        return on_the_line(_joined(runs))
 
     def _lines_of_table(self, table: Any) -> Iterator[str]:
         merged: dict[int, tuple[str, int]] = {}  # by column: a merged cell's text, and the first row behind it
@@ -200,6 +203,24 @@ class _Deck:
                 texts.append(text)
             if any(texts):
                 yield "\t".join(texts).rstrip("\t")
+
+
+def _run(run: Any) -> tuple[str, Mapping[str, str]]:
+    """The text of a run, and its properties."""
+    text = "".join(each.text or "" for each in run if str(each.tag).endswith("}t"))
+    properties: Mapping[str, str] = next((each.attrib for each in run if str(each.tag).endswith("}rPr")), {})
+    return text, properties
+
+
+def _level(properties: Mapping[str, str]) -> int:
+    """1 for a raised run, -1 for a lowered one, 0 on the line. A baseline is 30000, or "30%"."""
+    baseline = properties.get("baseline", "0").removesuffix("%")
+    return 0 if not _is_number(baseline) else (float(baseline) > 0) - (float(baseline) < 0)
+
+
+def _joined(runs: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Runs of one level, which programs cut at will, as one."""
+    return [("".join(text for text, _ in group), level) for level, group in groupby(runs, key=itemgetter(1))]
 
 
 def _is_hidden(shape: Any) -> bool:
@@ -279,8 +300,8 @@ def _diagram(shape: Any) -> list[str]:
         target = next((value for name, value in reference.attrib.items() if name.endswith("}dm")), "")
         tree = ElementTree.fromstring(shape.part.related_part(target).blob)
         for paragraph in tree.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}p"):
-            texts = [each.text or "" for each in paragraph.iter() if each.tag.endswith("}t")]
-            lines.append(on_one_line("".join(texts)))
+            runs = [_run(each) for each in paragraph if each.tag.endswith(("}r", "}fld"))]
+            lines.append(on_one_line(on_the_line(_joined([(text, _level(properties)) for text, properties in runs]))))
     return [line for line in lines if line]
 
 
