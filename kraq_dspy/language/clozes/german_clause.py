@@ -8,7 +8,7 @@ from kraq_dspy.language.clozes.cloze import IN_BRACKETS, any_of, joined, words_o
 
 DETERMINERS, PREPOSITIONS = words_of("de", "determiners"), words_of("de", "prepositions")
 POINTS = words_of("de", "points")
-ABOUT = rf"{any_of(words_of('de', 'about'))}|über|mehr als|weniger als"
+ABOUT = rf"{any_of(words_of('de', 'about'))}|über|mehr als|weniger als|bis zu"
 """What stands before a number that is not exact."""
 ARTICLES = frozenset(("Der", "Die", "Das"))
 STATES = frozenset(("ist", "sind", "war", "waren"))
