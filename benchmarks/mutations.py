@@ -34,7 +34,7 @@ LONGEST_S = 300.0
 
 @dataclass(frozen=True)
 class Part:
-    """Some files of the package, and the tests that look at them, the nearest first; () for `tests_beside` a file."""
+    """Some files of the package, and the tests that look at them, the nearest first; () for `nearest_tests` a file."""
 
     name: str
     files: tuple[str, ...]
@@ -120,7 +120,7 @@ def package_parts() -> tuple[Part, ...]:
     return Part("package", files_of(["."]), ()), Part("added last", files_of(ADDED_LAST), ())
 
 
-def tests_beside(file: str) -> tuple[str, ...]:
+def nearest_tests(file: str) -> tuple[str, ...]:
     """The files of tests that look at a file of the package, at most `MOST_TEST_FILES`: those in the mirrored place,
     or where tests/where.toml says, then those that import it, from the nearest folder on, small ones first."""
     path = Path(file)
@@ -406,7 +406,7 @@ def _measured(mutations: Sequence[Mutation], copy: Copy) -> Iterator[tuple[Mutat
     for mutation in mutations:
         source = copy.read(mutation.file)
         copy.write(mutation.file, mutation.applied_to(source))
-        failure = copy.first_failure(tests.get(mutation.part) or tests_beside(mutation.file))
+        failure = copy.first_failure(tests.get(mutation.part) or nearest_tests(mutation.file))
         copy.write(mutation.file, source)
 
         test = failure.partition(" ")[2].partition("[")[0]

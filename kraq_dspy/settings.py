@@ -20,13 +20,13 @@ import codecs
 import dataclasses
 import json
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from kraq_dspy._internal.checks import suggestion
 from kraq_dspy._internal.options import Checked, Count, NotNegative, OneOf, Positive, Share, options_of
+from kraq_dspy._internal.toml_file import read_toml
 from kraq_dspy.errors import ConfigError
 
 __all__ = [
@@ -599,14 +599,7 @@ def read_settings(path: Path | None = None) -> Settings:
     """
     if path is None:
         return Settings()
-    try:
-        data = path.read_bytes()
-        encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-        tables = tomllib.loads(data.decode(encoding))
-    except FileNotFoundError:
-        raise ConfigError(f"There is no settings file {str(path)!r}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{str(path)!r} is not valid TOML: {error}") from error
+    tables = read_toml(path, "settings file")
     preset = tables.pop("preset", None)
     if preset is None:
         return settings_from_dict(tables, where=str(path))

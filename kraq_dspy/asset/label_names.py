@@ -41,6 +41,22 @@ _QUOTED_NAME = re.compile(r"""['"]([\w .-]{3,40})['"]\s{0,9}:""")
 _DEPTH = 20  # of nested values, beyond which nobody writes labels
 
 
+_LOOK_ALIKE = str.maketrans(
+    "\u0430\u0410\u0441\u0421\u0455\u0405\u04cf\u04c0\u0391\u03b1\u03f2\u03f9\u217c", "aAcCsSlLAacCl"
+)
+"""Letters of Cyrillic and Greek that look like those of "acls"."""
+
+
+def latin_letters(text: str) -> str:
+    """The text with the letters of other scripts that look like those of "acl", and without what nobody sees.
+
+    >>> latin_letters("\\u0430\\u0441\\u00adl")
+    'acl'
+    """
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_LOOK_ALIKE)
+    return text if text.isascii() else "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+
+
 def label_column(names: Iterable[str], named: str = "", *, is_row: bool = False, is_strict: bool = True) -> str:
     """The column with labels: the one that somebody has `named`, else `acl` in any case; "" if there is none.
     Of a row (`is_row`) of our own export as JSON lines it is `labels`.
@@ -120,17 +136,17 @@ def _names_inside(value: Any, depth: int, seen: set[int]) -> Iterator[str]:
 
 def _folded(name: str) -> str:
     """The name in small letters, without marks around it: " ACL:" is "acl"."""
-    return unicodedata.normalize("NFKC", str(name)).casefold().strip(" \t\r\n\ufeff\u200b_-:.'\"*@#$/")
+    return latin_letters(str(name)).casefold().strip(" \t\r\n\ufeff\u200b_-:.'\"*@#$/")
 
 
 def _words(name: str) -> list[str]:
     """The words of a name, at capitals too: "aclGroups" has two."""
-    return [word.casefold() for word in _WORDS.findall(unicodedata.normalize("NFKC", str(name))[:200])]
+    return [word.casefold() for word in _WORDS.findall(latin_letters(str(name)[:200]))]
 
 
 def _plain_words(name: str) -> list[str]:
     """The words of a name as marks part them: "ACLs" is one."""
-    return _PLAIN_WORDS.findall(unicodedata.normalize("NFKC", str(name))[:200].casefold())
+    return _PLAIN_WORDS.findall(latin_letters(str(name)[:200]).casefold())
 
 
 def _has_acl(name: str) -> bool:

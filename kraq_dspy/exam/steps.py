@@ -16,9 +16,12 @@ from kraq_dspy.workspace import Workspace
 
 
 class TestsetSteps:
-    """The steps of one run. `rejected` counts the questions that were left out, by reason; `writer` is the role whose
-    model, `generator`, asks the questions; `judge` is the model that checks them. `asker` is the one that words what
-    the parse asks; "" for none."""
+    """The steps of one run.
+
+    `rejected` counts the questions that were left out, by reason. `writer` is the role that asks the questions. The
+    other three are names of models: `generator` has that role, `judge` checks the questions, and `asker` puts what the
+    parse asks in its own words ("" if the parse's stay).
+    """
 
     __test__ = False
 
@@ -52,15 +55,11 @@ class TestsetSteps:
         self.rejected["failed"] += len(items) - len(predictions)
         return predictions
 
-    async def aclose(self) -> None:
-        self._progress.close()
-        await self._models.aclose()
-
     async def accepted(
         self, stage: str, role: str, program: dspy.Module, items: Sequence[Item], before_reason: str = ""
     ) -> dict[str, dspy.Prediction]:
-        """Return the outcomes that say nothing in `rejected`, by the item's id; the others are counted by what they
-        say, with `before_reason` in front."""
+        """Return the outcomes of programs that reject nothing, by the item's id. What they reject is counted by the
+        reason that their output `rejected` gives, with `before_reason` in front."""
         outcomes = await self.outcomes(stage, role, program, items)
         accepted = {}
         for item in items:
@@ -72,6 +71,10 @@ class TestsetSteps:
             else:
                 accepted[item.id] = outcome
         return accepted
+
+    async def aclose(self) -> None:
+        self._progress.close()
+        await self._models.aclose()
 
 
 class OneBarForEachStep:

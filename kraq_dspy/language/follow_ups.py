@@ -7,6 +7,7 @@ about X?" and corrections are understood, and the name that a pronoun may stand 
 import re
 from collections.abc import Sequence
 
+from kraq_dspy.language.asked_again import asked_again, asked_of, shares_head
 from kraq_dspy.language.names import kind_of, names_in
 from kraq_dspy.language.social_turns import social_kind
 from kraq_dspy.language.text import content_words, sentences
@@ -51,10 +52,22 @@ NOT_THAT = re.compile(
 )
 OF_ANOTHER = re.compile(rf"{_AND}(?:(?P<place>{_PLACED}) )?(?P<topic>[^\s?][^?]{{0,80}})\??", re.IGNORECASE)
 """A follow-up without a verb: "And of the Ravens?"."""
+_TOPIC_ALONE = re.compile(rf"(?:(?P<place>{_PLACED}) )?(?P<topic>[^\s?.!][^?]{{0,60}})\?+", re.IGNORECASE)
+_NO_THING = re.compile(
+    r"(?:then|now|so|you|me|us|i|it|that|this|these|those|else|more|again|yes|no|not|nothing|everything|sure|please|also|too"
+    r"|thanks?|there|here|he|she|they|we|him|her|them|if|because|since|still|yet|very|well|really|maybe|finally)\b",
+    re.IGNORECASE,
+)
+_OWNED = re.compile(r"(?:his|her|its|their) (?=\w)", re.IGNORECASE)
+MOST_WORDS_OF_A_THING = 3
 ARTICLE = re.compile(
     r"(?:the|a|an|der|die|das|den|dem|le|la|les|l['’]|el|los|las|il|lo|gli|o|os|as|de|het) ", re.IGNORECASE
 )
-_ARTICLE_BEFORE = re.compile(r"\b(?:the|a|an) $", re.IGNORECASE)
+_ARTICLES = ("the", "a", "an")
+_FOREIGN_ARTICLE = re.compile(
+    r"(?!(?:the|an?) )(?:der|die|das|den|dem|le|la|les|l['’]|el|los|las|il|lo|gli|os|as|de|het) ", re.I
+)
+_ARTICLE_BEFORE = re.compile(rf"\b{ARTICLE.pattern}$", re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:in|during|by) (?:the )?\d{4}s?\b")
 _WORD_OF_QUESTION = re.compile(
     r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|who|what|when|where|which|why|how|whose|ist|war|"
@@ -120,7 +133,7 @@ def complete_question(question: str, conversation: Sequence[str]) -> str:
     if not turns or not question:
         return question
 
-    replaced = _asked_of_another(question, turns[-1][0])
+    replaced = asked_again(question, *turns[-1]) or _asked_of_another(question, turns[-1][0])
     if replaced:
         return replaced
 
@@ -161,12 +174,28 @@ def _asked_of_another(question: str, earlier: str) -> str:
     if instead is not None:
         return _with_topic(earlier, _bare(instead), "")
 
-    of_another = OF_ANOTHER.fullmatch(question)
-    if of_another is None or _WORD_OF_QUESTION.search(question):
+    if _WORD_OF_QUESTION.search(question):
+        return ""
+    of_another = OF_ANOTHER.fullmatch(question) or _without_and(question, earlier)
+    if of_another is None:
         return ""
     topic, place = of_another["topic"], of_another["place"] or ""
     is_named = bool(names_in(question) or ARTICLE.match(topic) or place) or any(map(str.isdigit, topic))
-    return _with_topic(earlier, _bare(topic), place) if is_named else ""
+    owned = _OWNED.match(topic)
+    owner = names_in(earlier)[-1:] if owned else []
+    if owned and owner:
+        topic = f"{owner[0]}'{'' if owner[0].endswith('s') else 's'} {topic[owned.end() :]}"
+    elif not is_named and (len(topic.split()) > MOST_WORDS_OF_A_THING or _NO_THING.match(topic)):
+        return ""
+    return _with_topic(earlier, _bare(topic), place.lower())
+
+
+def _without_and(question: str, earlier: str) -> re.Match[str] | None:
+    """What "for students?" or "the Bergen office?" asks of, where it is short and goes with the earlier question."""
+    topic = _TOPIC_ALONE.fullmatch(question)
+    if topic is None or len(question.split()) > MOST_WORDS_OF_A_THING + 1:
+        return None
+    return topic if topic["place"] or shares_head(_bare(topic["topic"]), earlier) else None
 
 
 def _put_instead(question: str) -> str | None:
@@ -197,6 +226,9 @@ def _with_topic(earlier: str, topic: str, place: str) -> str:
     """The earlier question with the topic in the place of what it was asked of; "" if it names nothing."""
     if not topic:
         return ""
+    again = "" if _FOREIGN_ARTICLE.match(topic) else asked_of(topic, place, earlier)
+    if again:
+        return again
     year = re.fullmatch(r"(?:in |during )?((?:the )?\d{4}s?)", topic)
     if year is not None:
         in_year = f"{place or 'in'} {year[1]}"
@@ -215,7 +247,7 @@ def _with_topic(earlier: str, topic: str, place: str) -> str:
     has_article = ARTICLE.match(name) is not None
     article = ARTICLE.match(topic)
     if before is not None and article is not None:
-        is_foreign = article[0].strip().lower() not in ("the", "a", "an")
+        is_foreign = article[0].strip().lower() not in _ARTICLES and before[0].strip().lower() in _ARTICLES
         topic = f"{before[0] if is_foreign else article[0]}{topic[article.end() :]}"
         begin = before.start()
     elif (before is not None or has_article) and not ARTICLE.match(topic) and not _is_plural(topic):
@@ -336,8 +368,11 @@ def _with_topic_named(question: str, subjects: Sequence[tuple[str, str]]) -> str
         if of_that_kind:
             return f"{question[: definite.start()]}{of_that_kind[0]}{question[definite.end() :]}"
 
+    opening = OPENING.match(question)
+    if opening and _NO_THING.match(question[opening.end() :]):
+        return question
     says_too_little = len(question) <= LONGEST_OPENING and len(content_words(question)) <= 1
-    if subjects and OPENING.match(question) and says_too_little:
+    if subjects and opening and says_too_little:
         return f"{question.rstrip('?. ')} ({subjects[0][0]})?"
     return question
 

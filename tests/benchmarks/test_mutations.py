@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from mutations import ADDED_LAST, PARTS, ROOT, Part, drawn, files_of, mutations_of, package_parts, tests_beside
+from mutations import ADDED_LAST, PARTS, ROOT, Part, drawn, files_of, mutations_of, nearest_tests, package_parts
 
 pytestmark = pytest.mark.slow
 
@@ -58,8 +58,8 @@ def test_half_of_a_draw_from_the_package_is_of_what_was_added_last() -> None:
 
 
 def test_the_tests_beside_a_file_are_the_mirrored_ones_then_those_that_import_it_from_near_to_far() -> None:
-    assert tests_beside("eval/gate.py")[:2] == ("eval/test_gate.py", "eval/test_recorded.py")
-    assert tests_beside("apps/cli/label.py")[0] == "eval/test_labeling.py"  # as tests/where.toml says
+    assert nearest_tests("eval/gate.py")[:2] == ("eval/test_gate.py", "eval/test_recorded.py")
+    assert nearest_tests("apps/cli/label.py")[0] == "eval/test_labeling.py"  # as tests/where.toml says
 
 
 def places_of_definitions(source: bytes) -> list[tuple[int, int]]:

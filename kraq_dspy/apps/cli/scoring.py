@@ -119,29 +119,42 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
     ) -> None:
         """Write the report, print it, and end with `WORSE` if the run is not good enough. With `beside`, people's
         questions were asked beside an exam, and both judge together."""
-        from kraq_dspy.eval.gate import metric_judged, under_checks, worse_checks
-        from kraq_dspy.eval.joint import joint_of_run, joint_worse_checks
+        from kraq_dspy.eval.joint import joint_of_run
         from kraq_dspy.eval.summary import require_rows
 
         joint = joint_of_run(folder) if beside else None
         files = result.write_report(folder)
-        checks = under_checks(result.summary, thresholds, of_exam=beside)
-        if self.fail_if_worse is not None:
-            judged = self.metric or list(dict.fromkeys(map(metric_judged, thresholds))) or None
-            if beside:
-                checks += joint_worse_checks(self.fail_if_worse, folder, metrics=judged)
-            else:
-                checks += worse_checks(self.fail_if_worse, folder, metrics=judged, seed=self.seed)
+        checks = self._checks(result, folder, thresholds, beside=beside)
 
         if self.json:
             paths = [str(file) for file in files]
-            together = {"joint": joint[0].to_dict()} if joint else {}
-            print_json({**result.to_dict(), "files": paths, "checks": checks, **together})
+            of_both = {"joint": joint[0].to_dict()} if joint else {}
+            print_json({**result.to_dict(), "files": paths, "checks": checks, **of_both})
         else:
             _show_result(result, files, checks, folder, joint)
-        require_rows([result.summary])
+
+        require_rows([result.summary])  # after what was shown, which says why every row failed
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
+
+    def _checks(
+        self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float], *, beside: bool
+    ) -> "list[QualityCheck]":
+        """Whether the means reach the thresholds, and whether the run is no worse than the base run, if there is one.
+
+        The metrics that are compared are those that the command names, else those that have a threshold.
+        """
+        from kraq_dspy.eval.gate import metric_judged, under_checks, worse_checks
+        from kraq_dspy.eval.joint import joint_worse_checks
+
+        checks = under_checks(result.summary, thresholds, of_exam=beside)
+        if self.fail_if_worse is None:
+            return checks
+
+        compared = self.metric or list(dict.fromkeys(map(metric_judged, thresholds))) or None
+        if beside:
+            return checks + joint_worse_checks(self.fail_if_worse, folder, metrics=compared)
+        return checks + worse_checks(self.fail_if_worse, folder, metrics=compared, seed=self.seed)
 
 
 def _show_result(

@@ -11,12 +11,12 @@ import hashlib
 import hmac
 import logging
 import os
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.toml_file import read_toml
 from kraq_dspy.asset.scope import Scope
 from kraq_dspy.errors import ConfigError, ScopeError, did_you_mean
 
@@ -85,13 +85,7 @@ class Callers:
 
 def read_callers(path: Path, served: Collection[str]) -> dict[str, Caller]:
     """The callers of the file by the SHA-256 of their tokens. Raises ConfigError."""
-    try:
-        content = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"The file of tokens {str(path)!r} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The file of tokens {str(path)!r} is no TOML: {error}.") from error
-
+    content = read_toml(path, "file of tokens")
     entries = content.pop("token", [])
     if content or not isinstance(entries, list) or not entries:
         raise ConfigError(f"{str(path)!r} must hold one or more [[token]] entries, and no other key.")

@@ -8,28 +8,35 @@ from kraq_dspy.language.clozes.cloze import IN_BRACKETS, any_of, joined, words_o
 
 DETERMINERS, PREPOSITIONS = words_of("de", "determiners"), words_of("de", "prepositions")
 POINTS = words_of("de", "points")
-ABOUT = rf"{any_of(words_of('de', 'about'))}|über|mehr als|weniger als"
+ABOUT = rf"{any_of(words_of('de', 'about'))}|über|mehr als|weniger als|bis zu"
 """What stands before a number that is not exact."""
 ARTICLES = frozenset(("Der", "Die", "Das"))
 STATES = frozenset(("ist", "sind", "war", "waren"))
 _HAS = frozenset(("hat", "haben", "hatte", "hatten"))
 _AUXILIARY, _FINITE = words_of("de", "auxiliary"), words_of("de", "finite")
 _OPENS, _PASSING = words_of("de", "opens"), words_of("de", "passing")
-_NO_VERBS, _NEVER_FIRST = words_of("de", "no_verbs"), words_of("de", "first_never") | POINTS
+"""Words that a statement is whole without, at its beginning ("Außerdem") and inside ("jedoch")."""
+_NO_VERBS = words_of("de", "no_verbs")
+"""Words in -t that look like verbs: "nicht", "bekannt"."""
+_NEVER_FIRST = words_of("de", "first_never") | POINTS
+"""Words with which no statement begins that stands alone."""
 _SUBORDINATE = any_of(words_of("de", "subordinate"))
 _VERB = rf"(?:{any_of(_AUXILIARY | _FINITE)}|[a-zäöüß]{{3,30}}te[nt]?)"
 _COMPLEMENT = re.compile(r"(?:dass|ob|wie|was|wo|warum|weshalb|wer)\b")
-"""Words of clauses without which a statement says nothing."""
+"""First words of clauses without which a statement says nothing."""
 _ENDS_OPEN = re.compile(
     r"\b(?:ein|eine|einen|einem|einer|so|solche) (?:[\w-]{1,30} ){0,2}[A-ZÄÖÜ][\w-]{1,40}(?: [a-zäöü]{2,4})?$"
 )
 _CUT = re.compile(rf"; | [–—-] |, (?=(?:{_SUBORDINATE}|eine?)\b)|: ")
+"""What stands between a main clause and the next clause, or an apposition."""
 _GOES_ON = re.compile(rf", (?!(?:{_SUBORDINATE})\b)[a-zäöü]")
 _ASIDE_BETWEEN = re.compile(
     r", (?:(?:in|mit|von|auf|bei|aus|an|für) )?"
     rf"(?:der|die|das|dem|den|denen|deren|dessen|ein|eine|welcher?|welches) [^,;:]{{1,120}},(?= {_VERB}\b)"
 )
 """A clause or another name between the subject and its verb."""
+_LIST = re.compile(r", (?>[^,]+? (?:und|oder) )[^,]+$")
+_TO_INFINITIVE = re.compile(r" zu \w{1,40}$|(?<!\w)[a-zäöü]{0,12}zu\w{1,30}en$")
 _SECOND_VERB = re.compile(rf" und (?:(?:auch|später|dann|danach|seit \d{{4}}|\d{{4}}) )?(?={_VERB}\b)")
 _REGULAR = re.compile(r"(?!heute|weite|letzte)[a-zäöüß]{3,30}(?:te|ten|t)")
 """A verb that behind a noun may be told by its ending."""
@@ -111,24 +118,31 @@ def _inverted(words: Sequence[str]) -> Clause | None:
 
 
 def _main_clause(text: str) -> str:
-    """The text up to its first clause that is no part of the statement; "" where the statement goes on behind one."""
-    text = _ASIDE_BETWEEN.sub("", text)
-    cut = _CUT.search(text)
-    if cut is not None:
-        behind = text[cut.end() :]
-        text = text[: cut.start()]
-        is_clause = cut[0] == ", "
-        goes_on = is_clause and (_GOES_ON.search(behind) or _COMPLEMENT.match(behind) or _ENDS_OPEN.search(text))
-        if goes_on or cut[0] == ": ":
-            return ""
+    """The text without other clauses and appositions; "" where what would be left is no whole statement."""
+    text = _before_next_clause(_ASIDE_BETWEEN.sub("", text))
     second = _SECOND_VERB.search(text)
     if second is not None and not text[: second.start()].endswith("te"):
         text = text[: second.start()]
+    return _without_apposition(text)
+
+
+def _before_next_clause(text: str) -> str:
+    """The text up to where another clause begins; "" if the statement needs that clause, or goes on behind it."""
+    cut = _CUT.search(text)
+    if cut is None:
+        return text
+    before, behind = text[: cut.start()], text[cut.end() :]
+    is_needed = _COMPLEMENT.match(behind) or _ENDS_OPEN.search(before) or _GOES_ON.search(behind)
+    return "" if cut[0] == ": " or (cut[0] == ", " and is_needed) else before
+
+
+def _without_apposition(text: str) -> str:
+    """The text without an apposition at its end; "" if it has commas that are neither an apposition's nor a list's."""
     n_commas = text.count(", ")
-    is_list = re.search(r", [^,]+ (?:und|oder) [^,]+$", text) is not None
-    if n_commas == 1 and not is_list and not re.search(r" zu \w{1,40}$|(?<!\w)[a-zäöü]{0,12}zu\w{1,30}en$", text):
-        return text.partition(", ")[0]  # an apposition at the end
-    return text if not n_commas or is_list else ""
+    if not n_commas or _LIST.search(text):
+        return text
+    is_apposition = n_commas == 1 and not _TO_INFINITIVE.search(text)
+    return text.partition(", ")[0] if is_apposition else ""
 
 
 def _place_of_verb(words: Sequence[str]) -> int | None:
@@ -144,12 +158,15 @@ def _place_of_verb(words: Sequence[str]) -> int | None:
 
 
 def _is_verb(words: Sequence[str], place: int) -> bool:
+    """Whether a word behind a noun is a finite verb, and no attribute of a noun that follows."""
     word, before = words[place], words[place - 1]
     follows_noun = before[:1].isupper() or before[:1].isdigit() or before.endswith(("“", "«"))
     if not follows_noun or before in POINTS:
         return False
-    is_attribute = words[0].lower() in DETERMINERS and len(words) > 1 and words[1] in PREPOSITIONS
-    if is_attribute or (place == 1 and words[0].lower() in DETERMINERS):
+
+    begins_with_article = words[0].lower() in DETERMINERS
+    is_attribute = begins_with_article and (place == 1 or words[1] in PREPOSITIONS)  # "das in Ulm gebaute Haus"
+    if is_attribute:
         return False
     is_regular = _REGULAR.fullmatch(word) is not None and word not in _NO_VERBS
     return word in _FINITE or is_regular or _STRONG.fullmatch(word) is not None

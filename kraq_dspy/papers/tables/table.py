@@ -1,12 +1,12 @@
 """Reads what a table compares from one TOML file (see `definitions/`)."""
 
 import itertools
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.toml_file import read_toml
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.papers.catalogue import PaperSetup, PaperTable, is_covered, setups
 
@@ -172,13 +172,10 @@ class EvalTable:
 
 def read_table(path: Path) -> EvalTable:
     """Raises ConfigError for a file that is absent, not TOML, or asks for what is not known."""
-    try:
-        content = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"Cannot read the table {str(path)!r}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{str(path)!r} is not valid TOML: {error}") from error
-    return replace(table_from_dict(path.stem, content), of_papers=path.resolve().parent == DEFINITIONS.resolve())
+    return replace(
+        table_from_dict(path.stem, read_toml(path, "table of systems")),
+        of_papers=path.resolve().parent == DEFINITIONS.resolve(),
+    )
 
 
 def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:

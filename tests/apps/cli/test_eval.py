@@ -150,7 +150,7 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
     ("words", "code", "says"),
     [
         (["eval", "nonsense"], 2, "nonsense"),
-        (["eval", "none.toml"], 2, "Cannot read the table"),
+        (["eval", "none.toml"], 2, "There is no table of systems"),
         (["eval", "combined", "--data", "nowhere"], 1, "kraq data fetch"),
         (["eval", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
         (["eval", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),

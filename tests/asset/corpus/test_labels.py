@@ -377,3 +377,87 @@ def test_a_column_of_labels_that_no_row_has_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text(f"text,Groups\n{SAFE},board\n", "utf-8")
     with pytest.raises(KraqError, match="no column 'groups'"):
         list(load_documents(tmp_path, acl_column="groups"))
+
+
+OTHER_FORMS = {
+    "link.md": "[//]: # (acl: board)\n\nSAFE",
+    "link_below.md": '# Safe\n\nSAFE\n\n[//]: # "acl: board"\n',
+    "comment_link.md": "[comment]: <> (acl: board)\nSAFE",
+    "two_colons.md": "acl:: board\n\nSAFE",
+    "brackets.md": "SAFE\n\n[acl:: board, legal]\n",
+    "bold.md": "# Safe\n\n**ACL:** board  \n**Owner:** Anna\n\nSAFE",
+    "bold_name.md": "**ACL**: board\n\nSAFE",
+    "items.md": "- ACL: board\n- Owner: Anna\n\nSAFE",
+    "quote.md": "> acl: board\n\nSAFE",
+    "row.md": "| ACL | board |\n|---|---|\n\nSAFE",
+    "comment.md": "# Safe\n\nSAFE\n\n<!-- acl: board -->\n",
+    "mdx.mdx": "{/* acl: board */}\n\n# Safe\n\nSAFE",
+    "behind_fields.md": "---\ntitle: Safe\n---\n<!-- acl: board -->\nSAFE",
+    "first.txt": "ACL: board\nSAFE",
+    "fields.txt": "Title: Safe\nACL: board\n\nSAFE",
+    "hash.txt": "# acl: board\nSAFE",
+    "hidden.txt": "a\u00adcl: board\n\nSAFE",
+    "cyrillic.txt": "\u0430\u0441l: board\n\nSAFE",
+    "field.rst": ".. acl:: board\n\nSAFE",
+    "key.yaml": "acl: board\ntext: SAFE\n",
+    "list.yml": "text: SAFE\nacl:\n  - board\n",
+    "comment.yaml": "# acl: board\ntext: SAFE\n",
+    "key.toml": 'text = "SAFE"\nacl = ["board"]\n',
+    "key.ini": "; acl: board\n[safe]\ntext=SAFE\n",
+    "attribute.xml": '<doc acl="board"><p>SAFE</p></doc>',
+    "element.xml": "<?xml version='1.0'?>\n<doc><acl><group>board</group></acl><p>SAFE</p></doc>",
+    "comment.xml": "<doc><!-- acl: board --><p>SAFE</p></doc>",
+    "comment.tex": "% acl: board\n\\documentclass{article}\nSAFE",
+    "comment.py": "# acl: board\nprint('SAFE')\n",
+    "docstring.py": '"""Safe.\n\nacl: board\n"""\nprint("SAFE")\n',
+    "comment.c": "/*\n * acl: board\n */\n// SAFE\n",
+    "comment.sql": "-- acl: board\nselect 'SAFE'\n",
+    "comment.html": "<html><body><!-- acl: board --><p>SAFE</p></body></html>",
+    "data.html": '<html><body data-acl="board"><p>SAFE</p></body></html>',
+    "header.html": '<html><head><meta http-equiv="acl" content="board"></head><body><p>SAFE</p></body></html>',
+    "property.rtf": "{\\rtf1{\\*\\userprops{\\propname ACL}\\proptype30{\\staticval board}}SAFE}",
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FORMS)
+def test_a_line_that_declares_labels_in_another_form_refuses_the_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(OTHER_FORMS[name].replace("SAFE", SAFE), "utf-8")
+    labels, reasons = load(tmp_path)
+    assert (labels, list(reasons)) == ({}, [name])
+    assert "who may read" in reasons[name]
+    assert load(tmp_path, labels=lambda document: ["staff"])[1] == {}
+
+
+def test_look_alikes_of_other_scripts_are_the_name(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"---\n\u0430\u0441l: board\n---\n{SAFE}", "utf-8")
+    assert load(tmp_path) == ({"a.md": ("board",)}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("prose.md", "Access control lists are lists of who may read. An ACL: a list.\n"),
+        ("list.md", "# Words\n\n**ACL:** access control list\n"),
+        ("items.md", "# Words\n\n- ACL: Anterior cruciate ligament\n- PC: computer\n"),
+        ("knee.txt", "ACL: intact\nPCL: torn\n\nThe left side.\n"),
+        ("conference.md", "**ACL 2023:** three papers\n"),
+        ("year.txt", "ACL: 2023 in Toronto\n"),
+        ("options.md", "# Options\n\n- `acl`: string\n- `id`: integer\n"),
+        ("fenced.md", "Text.\n\n```yaml\nacl: board\n```\n"),
+        ("table.md", "| Term | Meaning |\n|---|---|\n| ACL | access control list |\n"),
+        ("later.txt", "Chapter one.\n\nHe said that the ACL: board met.\n"),
+        ("code.py", "import acl\n\nacl: str = 'x'\n# acl: board\n"),
+        ("parameter.py", '"""Sets rights.\n\n:param acl: the list\n"""\n'),
+        ("bucket.yaml", "acl: public-read\nbucket: photos\n"),
+        ("nested.yaml", "resource:\n  acl: private\n"),
+        ("switch.yaml", "acl:\n  enabled: true\n"),
+        ("squid.conf", "acl localnet src 10.0.0.0/8\n"),
+        ("bucket.tf", 'resource "bucket" "a" {\n  acl = "private"\n}\n'),
+        ("acronym.tex", "\\acl{gpu} is a unit.\n"),
+        ("rights.sh", "setfacl -m u:ann:rw file\n"),
+        ("page.html", "<html><body><p>An ACL is a list of who may read.</p></body></html>"),
+    ],
+)
+def test_prose_and_code_that_speak_of_such_lists_are_read(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    assert load(tmp_path) == ({name: ()}, {})

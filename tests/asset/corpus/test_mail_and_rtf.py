@@ -32,6 +32,41 @@ def test_an_attached_file_is_a_document_that_names_its_message(tmp_path: Path) -
     assert documents[0].left_out[1].startswith("attachment 'a.bin', not read: ")
 
 
+def mailbox(*mails: bytes) -> bytes:
+    return b"".join(b"From mira@example.org Mon Jan  1 10:00:00 2024\n" + mail + b"\n" for mail in mails)
+
+
+@pytest.mark.parametrize("name", ["all.mbox", "Inbox"])
+def test_each_message_of_a_mailbox_is_a_document(tmp_path: Path, name: str) -> None:
+    with_list = message("See the list.", "List")
+    with_list.add_attachment(b"Alma pays 80.", maintype="text", subtype="plain", filename="list.txt")
+    quoted = b"Subject: Quoted\n\nShe wrote:\n\nFrom here on it rains.\n\n>From Oslo it is far.\n"
+    empty = b"Subject: Nothing\n\n\n"
+    secret = b"Subject: Safe\nX-ACL: board\n\nThe code is 4411.\n"
+    data = mailbox(bytes(message("The Alma is late.", "Delay")), bytes(with_list), quoted, empty, secret)
+    documents, failures = load_all(write(tmp_path, name, data))
+    assert [(each.title, each.text.strip()) for each in documents] == [
+        ("Delay", "The Alma is late."),
+        ("List", "See the list."),
+        ("list", "Alma pays 80."),
+        ("Quoted", "She wrote:\n\nFrom here on it rains.\n\nFrom Oslo it is far."),
+    ]
+    assert [each.item_id for each in failures] == [f"{name}#4", f"{name}#5"]
+    assert "who may read" in failures[1].reason
+
+
+def test_a_long_message_of_a_mailbox_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    long = b"Subject: Long\n\n" + b"It rains.\n" * 200
+    file = write(tmp_path, "a.mbox", mailbox(long, bytes(message("It is dry."))))
+    documents, failures = load_all(file, max_bytes=1000)
+    assert [each.text.strip() for each in documents] == ["It is dry."]
+    assert "max_bytes" in failures[0].reason
+
+
+def test_a_file_that_is_no_mailbox_is_refused(tmp_path: Path) -> None:
+    assert "no mailbox" in only_failure(write(tmp_path, "a.mbox", b"From Oslo it is far.\n")).reason
+
+
 def test_each_row_of_an_attached_table_is_a_document(tmp_path: Path) -> None:
     mail = message("See the table.")
     mail.add_attachment("text\nAlma pays 80.\nBerta pays 60.\n", subtype="csv", filename="t.csv")

@@ -1,5 +1,6 @@
 """Reads sheets as they are shown: without what is hidden, and whatever their size pretends to be."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,14 @@ def test_numbers_are_read_as_their_formats_show_them(tmp_path: Path) -> None:
     assert document.text == "S1\n0.3\t12.5%\t26:00:00\t5. March 2024"
 
 
+def test_raised_and_lowered_letters_of_a_cell_stand_on_the_line(tmp_path: Path) -> None:
+    up, down = (f"<rPr><vertAlign val='{each}script'/></rPr>" for each in ("super", "sub"))
+    power = f"<c t='inlineStr'><is><r><t>holds 10</t></r><r>{up}<t>3</t></r><r><t> litres</t></r></is></c>"
+    formula = f"<c t='inlineStr'><is><r><t>CO</t></r><r>{down}<t>2</t></r></is></c>"
+    file = xlsx(sheet(row(1, power, formula)))
+    assert only_document(write(tmp_path, "a.xlsx", file)).text == "S1\nholds 10^3 litres\tCO2"
+
+
 def test_days_count_from_1904_where_the_workbook_says_so(tmp_path: Path) -> None:
     file = xlsx(sheet(row(1, '<c s="0"><v>1</v></c>')), formats=("yyyy-mm-dd",), book='<workbookPr date1904="1"/>')
     assert only_document(write(tmp_path, "a.xlsx", file)).text == "S1\n1904-01-02"
@@ -146,7 +155,20 @@ def test_days_count_from_1904_where_the_workbook_says_so(tmp_path: Path) -> None
         (45356, "ddd d-mmm", "Tue 5-Mar"),
         (1, "yyyy-mm-dd", "1900-01-01"),
         (61, "yyyy-mm-dd", "1900-03-01"),
-        (0.25, "# ?/?", "0.25"),
+        (0.25, "# ?/?", "1/4"),
+        (1.5, "# ?/?", "1 1/2"),
+        (-1.25, "# ?/?", "-1 1/4"),
+        (2, "# ?/?", "2"),
+        (0, "# ?/?", "0"),
+        (0.01, "# ?/?", "0"),
+        (1.5, "?/?", "3/2"),
+        (math.pi, "# ??/??", "3 1/7"),
+        (0.37, "# ??/16", "6/16"),
+        (0.12, "# ??/100", "12/100"),
+        (0.5, '# ?/? "cup"', "1/2 cup"),
+        (-0.5, "# ?/?;(# ?/?)", "(1/2)"),
+        (1234.5, "#,##0 ?/?", "1,234 1/2"),
+        (45000.5, "d/m/yyyy", "15/3/2023"),
         (3.0, "General", "3"),
         (1e300, "yyyy", "1e+300"),
         (12, "[<10]0.0;0", "12"),

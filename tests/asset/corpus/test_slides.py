@@ -82,6 +82,60 @@ def test_a_chart_has_its_numbers_as_it_shows_them(tmp_path: Path) -> None:
     assert only_document(tmp_path).text == "Fares\n2023: Alma: 25%; Berta: 75%\n2024: Alma: 50%\n1.5: Depth: 20"
 
 
+def test_a_hidden_title_is_left_out_and_a_shape_that_has_its_id_is_not(tmp_path: Path) -> None:
+    deck, slide = new_deck()
+    box = add(slide.shapes, "80 kr", 1, 3)
+    box._element.xpath("./*/p:cNvPr")[0].set("id", str(slide.shapes.title.shape_id))
+    hidden = deck.slides.add_slide(deck.slide_layouts[5])
+    hidden.shapes.title.text = "Old fares"
+    hidden.shapes.title._element.xpath("./*/p:cNvPr")[0].set("hidden", "1")
+    add(hidden.shapes, "90 kr", 1, 3)
+    deck.save(str(tmp_path / "a.pptx"))
+    document = only_document(tmp_path)
+    assert (document.text, document.left_out) == ("Fares\n80 kr\n\f\n90 kr", ("1 hidden shape",))
+
+
+def test_categories_of_a_chart_have_their_groups_and_show_dates(tmp_path: Path) -> None:
+    import datetime
+
+    import pptx.chart.data as charts
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    charts_of: Any = charts
+    deck, slide = new_deck()
+    place = [pptx.util.Inches(each) for each in (1, 2, 4, 2)]
+    quarters: Any = charts_of.CategoryChartData()
+    for year in ("2023", "2024"):
+        quarters.add_category(year).add_sub_category("Q1")
+    quarters.add_series("Alma", (1, 2))
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *place, quarters)
+    days: Any = charts_of.CategoryChartData()
+    days.categories = [datetime.date(2024, 3, 5)]
+    days.add_series("Berta", (3,))
+    slide.shapes.add_chart(XL_CHART_TYPE.LINE, *place, days)
+    deck.save(str(tmp_path / "a.pptx"))
+    assert only_document(tmp_path).text == "Fares\n2023 Q1: Alma: 1\n2024 Q1: Alma: 2\n2024-03-05: Berta: 3"
+
+
+def test_points_of_a_chart_may_stand_at_words_or_lack_a_place(tmp_path: Path) -> None:
+    import pptx.chart.data as charts
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    charts_of: Any = charts
+    deck, slide = new_deck()
+    points: Any = charts_of.XyChartData()
+    series = points.add_series("Depth")
+    for x, y in ((1.5, 20), (2, 30), (2.5, 40)):
+        series.add_data_point(x, y)
+    place = [pptx.util.Inches(each) for each in (1, 2, 4, 2)]
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, *place, points).chart
+    without_place, at_word = chart._chartSpace.xpath(".//c:xVal//c:pt")[:2]
+    without_place.getparent().remove(without_place)
+    at_word.xpath("./c:v")[0].text = "harbor"
+    deck.save(str(tmp_path / "a.pptx"))
+    assert only_document(tmp_path).text == "Fares\n1: Depth: 20\nharbor: Depth: 30\n2.5: Depth: 40"
+
+
 def test_a_merged_cell_stands_in_each_of_its_rows(tmp_path: Path) -> None:
     deck, slide = new_deck()
     inches = pptx.util.Inches
@@ -122,3 +176,15 @@ def test_a_deck_that_hides_all_says_so(tmp_path: Path) -> None:
     slide._element.set("show", "0")
     deck.save(str(tmp_path / "a.pptx"))
     assert "1 hidden slide" in only_failure(tmp_path).reason
+
+
+def test_raised_and_lowered_letters_stand_on_the_line(tmp_path: Path) -> None:
+    deck, slide = new_deck()
+    paragraph = add(slide.shapes, "CO", 1, 3).text_frame.paragraphs[0]
+    for text, baseline in (("2", "-25000"), (" falls by 10", "0"), ("1", "30000"), ("2", "30000"), (" tonnes", "")):
+        run = paragraph.add_run()
+        run.text = text
+        if baseline:
+            run.font._element.set("baseline", baseline)
+    deck.save(str(tmp_path / "a.pptx"))
+    assert only_document(tmp_path).text == "Fares\nCO2 falls by 10^12 tonnes"

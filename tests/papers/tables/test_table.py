@@ -117,7 +117,7 @@ def test_a_table_that_cannot_be_run_is_refused(changes: dict[str, Any], says: st
 
 
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Cannot read the table"):
+    with pytest.raises(ConfigError, match="There is no table of systems"):
         read_table(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("title = ")
     with pytest.raises(ConfigError, match="not valid TOML"):

@@ -13,14 +13,12 @@ from typing import Any
 
 import yaml
 
+from kraq_dspy.asset.corpus.formats.label_lines import DATA, MARKDOWN, OTHER, declaring_line
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.label_names import is_label_name, label_column, near_text, possible_names, require_no_labels_inside
 from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Metadata
-
-MARKDOWN, TEXT, OTHER = "markdown", "text", "other"
-"""Kinds of files: those with front matter by custom, texts, which seldom have some, and files such as source code."""
 
 _LONGEST = 50_000  # characters
 _HEAD = 50  # lines in which an end that is missing is looked for
@@ -40,7 +38,6 @@ _LINE_ENDS = re.compile("\r\n|[\r\v\x85\u2028\u2029]")
 _BLANK_START = re.compile("[\\s\ufeff\u200b\u2060]*")
 _FIELD = re.compile(r"[^\w\n]{0,20}([^\W\d_][\w .-]{0,40}?)[\"'*_`]{0,3}[ \t]{0,5}[:=：]")
 _METADATA_LINE = re.compile(r"[^\W\d_][\w -]{0,40}:(?:[ \t]|$)|[ \t]+\S|\[//\]: ")
-_MARKED_FIELD = re.compile(r"[ \t]{0,3}(?::|#\+|\.\. |// ?)([^\W\d_][\w .-]{0,40}?)(?:::?|=)(?:[ \t]|$)")
 _COMMENT = re.compile(r"<!--(.{0,2000}?)-->", re.DOTALL)
 
 
@@ -90,7 +87,9 @@ def front_matter_labels(text: str, named: str, kind: str = MARKDOWN, *, by_funct
     text = _LINE_ENDS.sub("\n", text)
     found = _front_matter(text[_BLANK_START.match(text).end() :])  # type: ignore[union-attr]  # it matches anything
     values = found.values
-    if kind == OTHER and not named and not any(is_label_name(str(name)) for name in values or ()):
+    if kind in (OTHER, DATA) and not named and not any(is_label_name(str(name)) for name in values or ()):
+        if not by_function:
+            _require_no_label_line(text, kind)
         return ()
     if values is None:
         if named:
@@ -99,6 +98,7 @@ def front_matter_labels(text: str, named: str, kind: str = MARKDOWN, *, by_funct
             return ()
         _require_no_labels(text, found, kind)
         _require_none_below_headings(text)
+        _require_no_label_line(text, kind)
         return ()
 
     acl = label_column(map(str, values), named, is_strict=not by_function)
@@ -113,6 +113,7 @@ def front_matter_labels(text: str, named: str, kind: str = MARKDOWN, *, by_funct
         if isinstance(values[name], Mapping):
             raise CorpusError(near_text(name))
     _require_none_below_headings(found.rest)
+    _require_no_label_line(found.rest, kind)
     return ()
 
 
@@ -196,15 +197,15 @@ def _require_no_labels(text: str, found: FrontMatter, kind: str) -> None:
                 "front matter: fields as YAML between two lines ---, such as acl: [staff, legal]. Mend it; "
                 "if it says something else, begin the file with an empty line and a heading."
             )
-    if kind == TEXT:
-        for line in text[:_LONGEST].split("\n")[:_HEAD]:
-            field = _MARKED_FIELD.match(line)
-            if field and is_label_name(field[1]):
-                raise CorpusError(
-                    f"The line {line.strip()!r:.100} seems to say who may read the document. kraq reads labels in "
-                    "front matter: fields as YAML between two lines ---, such as acl: [staff, legal]. Write it so, or "
-                    "give the field another name."
-                )
+
+
+def _require_no_label_line(text: str, kind: str) -> None:
+    """Raises CorpusError for a line that declares labels in a form from which kraq reads none."""
+    if line := declaring_line(text, kind):
+        raise CorpusError(
+            f"The line {line!r:.100} seems to say who may read the document. kraq reads labels in front matter: fields "
+            "as YAML between two lines ---, such as acl: [staff, legal]. Write it so, or give the field another name."
+        )
 
 
 def _require_none_below_headings(text: str) -> None:

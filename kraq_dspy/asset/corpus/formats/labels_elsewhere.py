@@ -9,9 +9,10 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from kraq_dspy.asset.corpus.formats.label_lines import fields_of_page
 from kraq_dspy.asset.corpus.formats.rows import ReadSettings
 from kraq_dspy.asset.label_names import is_label_name
 
@@ -21,8 +22,10 @@ _PROPERTY_PARTS = ("docProps/custom.xml", "meta.xml")
 _PROPERTY = re.compile(
     r"<(?:\w{1,20}:)?(?:property|user-defined)\b[^<>]{0,500}?\b(?:\w{1,20}:)?name=[\"']([^\"'<>]{1,80})"
 )
-_META = re.compile(r"<meta\b[^<>]{0,300}?\b(?:name|property)\s{0,3}=\s{0,3}[\"']?([^\"'<>\s]{1,80})", re.IGNORECASE)
-_HEADER = re.compile(r"^(?:x-)?([\w-]{1,60}):", re.IGNORECASE | re.MULTILINE)
+_META = re.compile(
+    r"<meta\b[^<>]{0,300}?\b(?:name|property|itemprop|http-equiv)\s{0,3}=\s{0,3}[\"']?([^\"'<>\s]{1,80})", re.IGNORECASE
+)
+_PROPERTY_OF_RICH_TEXT = re.compile(r"\\propname\s{1,3}([^\\{}]{1,80})")
 _FIELD_OF_CELL = re.compile(r"^[\"']?([\w-]{1,60})[\"']?[ \t]{0,5}[:=]", re.MULTILINE)
 _PDF = re.compile(rb"/([A-Za-z_#0-9-]{3,40})\s{0,5}[(<\[]|<pdfx:([A-Za-z_0-9-]{3,40})>")
 _NAMED_CELL = re.compile(r"(?:^|; )([^\W\d_][\w .-]{0,40}?): ")
@@ -58,6 +61,16 @@ def declared_in_sheet(text: str, name: str, settings: ReadSettings) -> str:
     return ""
 
 
+def declared_in_header(names: Iterable[str], settings: ReadSettings) -> str:
+    """Why a message is refused: one of the `names` of its header is called like labels, also behind "X-". "" if none
+    is."""
+    if settings.acl_column or settings.by_function:
+        return ""
+    plain = (re.sub(r"^x-", "", name, flags=re.IGNORECASE) for name in names)
+    label_name = next(filter(is_label_name, plain), "")
+    return _refusal(label_name, "the header of the message") if label_name else ""
+
+
 def _refusal(name: str, place: str, way_out: str = "") -> str:
     way_out = way_out or (
         "Give its labels by a function (kraq_dspy.build_index(..., labels=function)), or in the column of a table."
@@ -81,6 +94,7 @@ def _metas(path: Path) -> Iterator[str]:
     with path.open("rb") as stream:
         text = stream.read(_LONGEST).decode("utf-8", "replace")
     yield from (html.unescape(match[1]) for match in _META.finditer(text))
+    yield from (name for name, _ in fields_of_page(text))
 
 
 def _metas_of_book(path: Path) -> Iterator[str]:
@@ -92,10 +106,10 @@ def _metas_of_book(path: Path) -> Iterator[str]:
                 yield from (html.unescape(match[1]) for match in _META.finditer(text))
 
 
-def _headers(path: Path) -> Iterator[str]:
+def _properties_of_rich_text(path: Path) -> Iterator[str]:
     with path.open("rb") as stream:
-        head = re.split(rb"\r?\n\r?\n", stream.read(_LONGEST), maxsplit=1)[0]
-    yield from (match[1] for match in _HEADER.finditer(head.decode("utf-8", "replace")))
+        text = stream.read(_LONGEST).decode("latin-1")
+    yield from (match[1] for match in _PROPERTY_OF_RICH_TEXT.finditer(text))
 
 
 def _fields_of_notebook(path: Path) -> Iterator[str]:
@@ -132,13 +146,12 @@ _NAMES: dict[str, Callable[[Path], Iterator[str]]] = {
     **dict.fromkeys((".docx", ".pptx", ".xlsx", ".ods"), _properties),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _metas),
     ".epub": _metas_of_book,
-    ".eml": _headers,
+    ".rtf": _properties_of_rich_text,
     ".ipynb": _fields_of_notebook,
     ".pdf": _names_in_pdf,
 }
 _PLACES = {
-    **dict.fromkeys((".docx", ".pptx", ".xlsx", ".ods", ".pdf"), "the properties of the file"),
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".epub"), "the metadata of the page"),
-    ".eml": "the header of the message",
+    **dict.fromkeys((".docx", ".pptx", ".xlsx", ".ods", ".pdf", ".rtf"), "the properties of the file"),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".epub"), "the metadata or a comment of the page"),
     ".ipynb": "the metadata or the first cell of the notebook",
 }

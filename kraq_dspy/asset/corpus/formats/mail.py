@@ -1,19 +1,25 @@
-"""Reads messages (eml): a message is a document, and so is each file and each message that is attached to it."""
+"""Reads messages (eml, mbox): a message is a document, and so is each file and each message that is attached to it."""
 
 import dataclasses
 import email
 import email.policy
+import re
 import tempfile
 from collections.abc import Iterator
 from email.message import EmailMessage, Message, MIMEPart
 from pathlib import Path
+from typing import BinaryIO
 
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.html import page_row
+from kraq_dspy.asset.corpus.formats.labels_elsewhere import declared_in_header
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import MissingExtraError
 
+_BEGINNING = re.compile(rb"From [^\r\n]{0,300}\d\d:\d\d[^\r\n]{0,100}\r?\n")
+_HEADER_LINE = re.compile(rb"[A-Za-z][A-Za-z0-9-]{0,60}:")
+_QUOTED_BEGINNING = re.compile(rb"^>(?=>{0,20}From )", re.MULTILINE)
 _DEEPEST = 5  # messages in messages
 _MOST_PARTS = 1000
 _ONE_BYTE = ("iso-8859", "latin", "windows-125", "cp125")
@@ -42,7 +48,61 @@ def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     yield from rows or [BadRow("The message has no text.")]
 
 
+@refuses_unreadable
+def read_mailbox(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """Each message of a mailbox (mbox) as `read_message` reads it: a message is limited in size, the mailbox is not."""
+    number = 0
+    with path.open("rb") as stream:
+        for number, content in enumerate(_messages(stream, settings.max_bytes), 1):
+            if len(content) > settings.max_bytes:
+                reason = f"The message is longer than {settings.max_bytes:,} bytes."
+                yield BadRow(f"{reason} Raise max_bytes in [corpus] of kraq.toml.", str(number))
+                continue
+            message = email.message_from_bytes(content, policy=email.policy.default)
+            assert isinstance(message, EmailMessage)
+            rows = list(_rows(message, f"{normalised(path.stem)} {number}", settings, depth=0))
+            for row in rows or [BadRow("The message has no text.")]:
+                yield _keyed(row, str(number))
+    if not number:
+        yield BadRow(
+            "The file is no mailbox: it does not begin with a line such as 'From ada@example.org Mon Jan 1 ...'."
+        )
+
+
+def is_mailbox(beginning: bytes) -> bool:
+    """Whether a file that begins so is a mailbox, whatever it is called."""
+    line = _BEGINNING.match(beginning)
+    return line is not None and _HEADER_LINE.match(beginning, line.end()) is not None
+
+
+def _messages(stream: BinaryIO, most: int) -> Iterator[bytes]:
+    """The messages of a mailbox, each to the line with which it is longer than `most` bytes. A line "From ..." begins
+    one at the beginning, or behind an empty line and before a header, so that a sentence that begins so does not."""
+    lines: list[bytes] = []
+    size = 0
+    waiting = b""  # a line that begins a message, if a header follows
+    is_behind_empty = True
+    is_begun = False
+    for line in stream:
+        if waiting and _HEADER_LINE.match(line):
+            if is_begun:
+                yield _QUOTED_BEGINNING.sub(b"", b"".join(lines))
+            lines, size, is_begun = [], 0, True
+        else:
+            lines.append(waiting)
+        waiting = line if is_behind_empty and _BEGINNING.fullmatch(line) else b""
+        if not waiting and size <= most:
+            lines.append(line)
+            size += len(line)
+        is_behind_empty = not line.strip()
+    if is_begun:
+        yield _QUOTED_BEGINNING.sub(b"", b"".join((*lines, waiting)))
+
+
 def _rows(message: EmailMessage, name: str, settings: ReadSettings, depth: int) -> Iterator[Row | BadRow]:
+    if reason := declared_in_header(message.keys(), settings):
+        yield BadRow(reason)
+        return
     title = _header(message, "Subject") or name
     fields = {field.lower(): _header(message, field) for field in ("From", "To", "Cc", "Date")}
     body_part = message.get_body(("plain", "html"))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kraq_dspy.asset.corpus.formats.raised import CONTEXT, lowered, raised
+from kraq_dspy.asset.corpus.formats.raised import on_the_line
 
 _GUTTER = 1.0  # of a line's height: a gap from which on two stretches of a line may be of two columns
 _WORD_GAP, _RAISED_GAP = 0.1, 0.35  # of a line's height: a gap that is a space where PDFium sees one
@@ -79,15 +79,7 @@ class _Line:
 
     def written(self) -> _Stretch:
         """Write on the line what is raised or lowered."""
-        text = ""
-        for number, run in enumerate(self.runs):
-            after = self.runs[number + 1].text[:CONTEXT] if number + 1 < len(self.runs) else ""
-            if run.level > 0:
-                text += raised(run.text, text[-CONTEXT:], after)
-            elif run.level < 0:
-                text += lowered(run.text, text[-CONTEXT:], after)
-            else:
-                text += run.text
+        text = on_the_line([(run.text, run.level) for run in self.runs])
         return _Stretch(text.strip(), self.start, self.end, self.up, self.height)
 
 

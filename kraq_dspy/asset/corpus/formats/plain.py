@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
-from kraq_dspy.asset.corpus.formats.front_matter import MARKDOWN, OTHER, TEXT, front_matter_labels, split_front_matter
+from kraq_dspy.asset.corpus.formats.front_matter import front_matter_labels, split_front_matter
+from kraq_dspy.asset.corpus.formats.label_lines import DATA, MARKDOWN, OTHER, TEXT
+from kraq_dspy.asset.corpus.formats.mail import is_mailbox, read_mailbox
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.rtf import RTF, read_rtf
@@ -61,17 +63,18 @@ def _with_labels(row: Row, raw: str, settings: ReadSettings, kind: str) -> Row |
 
 
 _MARKDOWN_TOO = (".mdx", ".qmd", ".rmd", ".mdown", ".mkd", ".mkdn", ".mdwn", ".mdtxt")
-_KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, xls, ods, rtf, epub, eml, ipynb, csv, json, jsonl, parquet"
+_OF_FIELDS = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env", ".json5", ".jsonc", ".bib")
+_KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, xls, ods, rtf, epub, eml, mbox, ipynb, csv, json, jsonl, parquet"
 
 
 @refuses_unreadable
 def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """A file of any kind whose bytes are text, such as README, source code or a log. Its title is its name. Rich text
-    is known by its beginning, since Word gives it the name .doc, too."""
+    is known by its beginning, since Word gives it the name .doc, and so is a mailbox, which may be called Inbox."""
     with path.open("rb") as stream:
-        is_rich = stream.read(len(RTF)) == RTF
-    if is_rich:
-        yield from read_rtf(path, settings)
+        beginning = stream.read(1000)
+    if beginning.startswith(RTF) or is_mailbox(beginning):
+        yield from (read_mailbox if is_mailbox(beginning) else read_rtf)(path, settings)
         return
     try:
         row, raw = _read(path, settings)
@@ -79,7 +82,8 @@ def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield BadRow(f"The kind of file is not known, and it cannot be read as text: {error} Known: {_KNOWN}.")
         return
     row = dataclasses.replace(row, text=without_embedded(row.text), title=normalised(path.name))
-    kind = MARKDOWN if path.suffix.lower() in _MARKDOWN_TOO else OTHER
+    suffix = path.suffix.lower()
+    kind = MARKDOWN if suffix in _MARKDOWN_TOO else DATA if suffix in _OF_FIELDS else OTHER
     yield _with_labels(row, raw, settings, kind)
 
 

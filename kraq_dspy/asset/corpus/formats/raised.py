@@ -6,6 +6,7 @@ sixth power 106.
 """
 
 import re
+from collections.abc import Sequence
 
 CONTEXT = 40  # characters before and behind that are looked at
 
@@ -51,6 +52,22 @@ def raised(text: str, before: str, after: str = "", *, is_link: bool = False, la
     if any(map(str.isdigit, mark)):
         return _raised_number(mark, before, after)
     return _raised_letters(mark, before, after, language)
+
+
+def on_the_line(runs: Sequence[tuple[str, int]]) -> str:
+    """The text of runs, each with its level: 0 on the line, above 0 raised, below 0 lowered.
+
+    >>> on_the_line([("CO", 0), ("2", -1), (" falls by 10", 0), ("3", 1), (" tonnes", 0)])
+    'CO2 falls by 10^3 tonnes'
+    """
+    text = ""
+    for number, (piece, level) in enumerate(runs):
+        after = runs[number + 1][0][:CONTEXT] if number + 1 < len(runs) else ""
+        if level > 0:
+            text += raised(piece, text[-CONTEXT:], after)
+        else:
+            text += lowered(piece, text[-CONTEXT:], after) if level < 0 else piece
+    return text
 
 
 def lowered(text: str, before: str, after: str = "") -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from kraq_dspy.asset.corpus.formats.apart import kept_apart
 from kraq_dspy.asset.corpus.formats.docx import read_docx
 from kraq_dspy.asset.corpus.formats.html import read_html
-from kraq_dspy.asset.corpus.formats.mail import read_message
+from kraq_dspy.asset.corpus.formats.mail import read_mailbox, read_message
 from kraq_dspy.asset.corpus.formats.packed import read_epub, read_notebook, unpacking
 from kraq_dspy.asset.corpus.formats.pdf import read_pdf
 from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_marked_up, read_plain, read_unknown
@@ -41,6 +41,7 @@ READERS: dict[str, Reader] = {
     ".rtf": read_rtf,
     ".epub": read_epub,
     ".eml": read_message,
+    ".mbox": read_mailbox,
     ".ipynb": read_notebook,
     **READERS_OF_ROWS,
 }

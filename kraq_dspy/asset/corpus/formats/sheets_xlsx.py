@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError
 from kraq_dspy.asset.corpus.formats.number_formats import BUILT_IN, plain, shown
+from kraq_dspy.asset.corpus.formats.raised import on_the_line
 from kraq_dspy.asset.corpus.formats.rows import damaged
 from kraq_dspy.asset.corpus.formats.sheets import Merged, Sheet, TextLimit, counted, on_one_line
 from kraq_dspy.asset.corpus.formats.zipped import Parts
@@ -202,18 +203,25 @@ class _Workbook:
 
 def _string(item: ElementTree.Element) -> _String:
     """The text of a string, without the readings of its signs."""
-    pieces: list[str] = []
+    runs: list[tuple[str, int]] = []
     n_struck = 0
     for child in item:
         if _name(child) == "t":
-            pieces.append(child.text or "")
+            runs.append((child.text or "", 0))
         elif _name(child) == "r":
             text = "".join(each.text or "" for each in child if _name(each) == "t")
-            if any(_strikes(each) for each in child if _name(each) == "rPr"):
+            fonts = [each for each in child if _name(each) == "rPr"]
+            if any(map(_strikes, fonts)):
                 n_struck += len(text)
             else:
-                pieces.append(text)
-    return _String(_unescaped("".join(pieces)), n_struck)
+                runs.append((text, sum(map(_level, fonts))))
+    return _String(_unescaped(on_the_line(runs)), n_struck)
+
+
+def _level(font: ElementTree.Element) -> int:
+    """1 for raised letters, -1 for lowered ones."""
+    aligned = next((each.get("val", "") for each in font if _name(each) == "vertAlign"), "")
+    return {"superscript": 1, "subscript": -1}.get(aligned, 0)
 
 
 def _strikes(font: ElementTree.Element) -> bool:

@@ -1,7 +1,10 @@
 """Reads slides (pptx; extra `formats`): what each slide shows, from top to bottom, and what its speaker's notes say."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,6 +13,7 @@ from kraq_dspy.asset.corpus.chunk import PAGE_BREAK
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.docx_math import linear
 from kraq_dspy.asset.corpus.formats.number_formats import plain, shown
+from kraq_dspy.asset.corpus.formats.raised import on_the_line
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
 from kraq_dspy.asset.corpus.formats.sheets import counted, on_one_line
 from kraq_dspy.asset.corpus.formats.slide_lists import SlideNumbers
@@ -19,8 +23,7 @@ from kraq_dspy.errors import import_extra
 from kraq_dspy.records import Heading
 
 _DEEPEST = 10  # groups in groups
-_OFF = ("0", "false")
-_ON = ("1", "true")
+_FALSE, _TRUE = ("0", "false"), ("1", "true")  # as XML writes them
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 
 
@@ -63,12 +66,42 @@ def read_pptx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A shape with its place on the slide, in EMU, where those of a group count from the slide's corner."""
+    """A shape with its place on the slide, in EMU from the slide's corner, also of a shape in a group."""
 
     shape: Any
     top: float
     left: float
     height: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Leads from the lengths inside a group to those of the slide: `across` and `down` are factors, and `left` and
+    `top` say where the group's own 0 lies on the slide."""
+
+    across: float = 1
+    down: float = 1
+    left: float = 0
+    top: float = 0
+
+    def box(self, shape: Any) -> _Box:
+        top, left = (shape.top or 0) * self.down + self.top, (shape.left or 0) * self.across + self.left
+        return _Box(shape, top, left, (shape.height or 0) * self.down)
+
+    def inside(self, group: Any) -> "_Scale":
+        """The scale of what stands in a group that this scale is of."""
+        frame = group._element.grpSpPr.find("{http://schemas.openxmlformats.org/drawingml/2006/main}xfrm")
+        places = {} if frame is None else {each.tag.rpartition("}")[2]: each for each in frame}
+        if not {"off", "ext", "chOff", "chExt"} <= set(places):
+            return self
+
+        width, height = int(places["chExt"].get("cx")) or 1, int(places["chExt"].get("cy")) or 1
+        across, down = int(places["ext"].get("cx")) / width, int(places["ext"].get("cy")) / height
+        left = int(places["off"].get("x")) - int(places["chOff"].get("x")) * across
+        top = int(places["off"].get("y")) - int(places["chOff"].get("y")) * down
+        return _Scale(
+            self.across * across, self.down * down, self.left + self.across * left, self.top + self.down * top
+        )
 
 
 @dataclass(slots=True)
@@ -82,13 +115,15 @@ class _Deck:
 
     def page(self, slide: Any) -> list[str]:
         """The lines of a slide, the title first, "" if there is none; no lines of a slide that is hidden."""
-        if slide._element.get("show", "1") in _OFF:
+        if slide._element.get("show", "1") in _FALSE:
             self.n_hidden_slides += 1
             return []
+
         title = slide.shapes.title
-        lines = [" ".join(self._lines_of_text(title.text_frame)) if title is not None and title.has_text_frame else ""]
-        for box in _in_reading_order(list(self._boxes(slide.shapes))):
-            if title is None or box.shape.shape_id != title.shape_id:
+        is_titled = title is not None and title.has_text_frame and not _is_hidden(title)
+        lines = [" ".join(filter(None, self._lines_of_text(title.text_frame))) if is_titled else ""]
+        for box in _in_reading_order(list(self._boxes(slide.shapes, _Scale()))):
+            if title is None or box.shape._element is not title._element:  # ids may stand twice on a slide
                 lines += self._lines(box.shape)
 
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
@@ -105,19 +140,15 @@ class _Deck:
         notes = [counted(count, one, several) for count, one, several in counts if count]
         return notes + [f"{counted(count, what)}, not read" for what, count in self.not_read.items()]
 
-    def _boxes(self, shapes: Any, scale: Sequence[float] = (1, 0, 1, 0), depth: int = 0) -> Iterator[_Box]:
-        """The shapes, those in groups too. `scale` leads from a group's own lengths to the slide's."""
-        across, left, down, top = scale
+    def _boxes(self, shapes: Any, scale: _Scale, depth: int = 0) -> Iterator[_Box]:
+        """The shapes that are shown, those in groups too; hidden ones are counted."""
         for shape in shapes:
-            names = shape._element.xpath("./*/p:cNvPr")
-            if names and names[0].get("hidden", "0") in _ON:
+            if _is_hidden(shape):
                 self.n_hidden_shapes += 1
-                continue
-            place = (shape.top or 0) * down + top, (shape.left or 0) * across + left
-            if hasattr(shape, "shapes") and depth < _DEEPEST:
-                yield from self._boxes(shape.shapes, _scale_in(shape, scale), depth + 1)
+            elif hasattr(shape, "shapes") and depth < _DEEPEST:
+                yield from self._boxes(shape.shapes, scale.inside(shape), depth + 1)
             else:
-                yield _Box(shape, place[0], place[1], (shape.height or 0) * down)
+                yield scale.box(shape)
 
     def _lines(self, shape: Any) -> Iterator[str]:
         if getattr(shape, "has_table", False):
@@ -142,36 +173,59 @@ class _Deck:
         return lines
 
     def _text(self, element: Any) -> str:
-        pieces = []
+        """The text of a paragraph, with raised and lowered letters on the line."""
+        runs: list[tuple[str, int]] = []
         for child in element:
             name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else ""
             if name in ("r", "fld"):
-                text = "".join(each.text or "" for each in child if str(each.tag).endswith("}t"))
-                properties = next((each for each in child if str(each.tag).endswith("}rPr")), None)
-                if properties is not None and properties.get("strike", "noStrike") != "noStrike":
+                text, properties = _run(child)
+                if properties.get("strike", "noStrike") != "noStrike":
                     self.n_struck += len(text)
                 else:
-                    pieces.append(text)
+                    runs.append((text, _level(properties)))
             elif name == "br":
-                pieces.append(" ")
+                runs.append((" ", 0))
             elif name in ("AlternateContent", "Choice", "m"):
                 equations = [linear(ElementTree.fromstring(_serialised(each))) for each in child.iter(_MATH)]
-                pieces.append(" ".join(equations))
-        return "".join(pieces)
+                runs.append((" ".join(equations), 0))
+        return on_the_line(_joined(runs))
 
     def _lines_of_table(self, table: Any) -> Iterator[str]:
-        above: dict[int, tuple[str, int]] = {}  # by column: a merged cell's text, and for how many rows more it counts
+        merged: dict[int, tuple[str, int]] = {}  # by column: a merged cell's text, and the first row behind it
         for number, row in enumerate(table.rows):
             texts = []
             for column, cell in enumerate(row.cells):
                 text = " ".join(self._lines_of_text(cell.text_frame)).strip()
                 if cell.is_merge_origin and cell.span_height > 1:
-                    above[column] = (text, number + cell.span_height)
-                elif cell.is_spanned and column in above and number < above[column][1]:
-                    text = above[column][0]
+                    merged[column] = (text, number + cell.span_height)
+                elif cell.is_spanned and column in merged and number < merged[column][1]:
+                    text = merged[column][0]
                 texts.append(text)
             if any(texts):
                 yield "\t".join(texts).rstrip("\t")
+
+
+def _run(run: Any) -> tuple[str, Mapping[str, str]]:
+    """The text of a run, and its properties."""
+    text = "".join(each.text or "" for each in run if str(each.tag).endswith("}t"))
+    properties: Mapping[str, str] = next((each.attrib for each in run if str(each.tag).endswith("}rPr")), {})
+    return text, properties
+
+
+def _level(properties: Mapping[str, str]) -> int:
+    """1 for a raised run, -1 for a lowered one, 0 on the line. A baseline is 30000, or "30%"."""
+    baseline = properties.get("baseline", "0").removesuffix("%")
+    return 0 if not _is_number(baseline) else (float(baseline) > 0) - (float(baseline) < 0)
+
+
+def _joined(runs: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Runs of one level, which programs cut at will, as one."""
+    return [("".join(text for text, _ in group), level) for level, group in groupby(runs, key=itemgetter(1))]
+
+
+def _is_hidden(shape: Any) -> bool:
+    names = shape._element.xpath("./*/p:cNvPr")
+    return bool(names) and names[0].get("hidden", "0") in _TRUE
 
 
 def _in_reading_order(boxes: list[_Box]) -> list[_Box]:
@@ -186,26 +240,12 @@ def _in_reading_order(boxes: list[_Box]) -> list[_Box]:
     return [box for row in rows for box in sorted(row, key=lambda box: box.left)]
 
 
-def _scale_in(group: Any, outer: Sequence[float]) -> tuple[float, float, float, float]:
-    """From the lengths inside a group to the slide's: across, left, down, top."""
-    across, left, down, top = outer
-    frame = group._element.grpSpPr.find("{http://schemas.openxmlformats.org/drawingml/2006/main}xfrm")
-    places = {} if frame is None else {each.tag.rpartition("}")[2]: each for each in frame}
-    if not {"off", "ext", "chOff", "chExt"} <= set(places):
-        return across, left, down, top
-    width, height = int(places["chExt"].get("cx")) or 1, int(places["chExt"].get("cy")) or 1
-    wide, high = int(places["ext"].get("cx")) / width, int(places["ext"].get("cy")) / height
-    first_left = int(places["off"].get("x")) - int(places["chOff"].get("x")) * wide
-    first_top = int(places["off"].get("y")) - int(places["chOff"].get("y")) * high
-    return across * wide, left + across * first_left, down * high, top + down * first_top
-
-
 def _lines_of_chart(chart: Any) -> Iterator[str]:
     """The title, then a line for each category with its value in each series, as the chart's own table keeps them."""
     if chart.has_title and chart.chart_title.has_text_frame:
         yield on_one_line(chart.chart_title.text_frame.text)
     for plot in chart.plots:
-        categories = [on_one_line(str(label)) for label in plot.categories]
+        categories = _categories(plot)
         named: dict[str, list[str]] = {label: [] for label in categories}
         for series in plot.series:
             for label, value in _values_of(series, categories):
@@ -215,17 +255,24 @@ def _lines_of_chart(chart: Any) -> Iterator[str]:
                 yield f"{label}: {'; '.join(values)}"
 
 
+def _categories(plot: Any) -> list[str]:
+    """The label of each category, behind that of the group it stands in ("2024 Q1"); a date as the chart shows it."""
+    codes = plot._element.xpath(".//c:cat//c:formatCode")
+    code = (codes[0].text if codes else None) or "General"
+    labels = [on_one_line(" ".join(map(str, path))) for path in plot.categories.flattened_labels]
+    return [shown(float(label), code) if code != "General" and _is_number(label) else label for label in labels]
+
+
 def _values_of(series: Any, categories: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each value of a series with its label: that of its category, its place on the x-axis, or its number."""
+    """Each value of a series with its label: its place on the x-axis, that of its category, or its number."""
     name, code = on_one_line(series.name or ""), _format_of(series)
-    numbers = {place: number for place, number in enumerate(series.values) if number is not None}
-    x_values = _x_values(series) if numbers and hasattr(series, "iter_values") else []
-    for place, number in numbers.items():
-        label = categories[place] if place < len(categories) else str(place + 1)
-        if place < len(x_values):
-            label = plain(x_values[place])
+    x_labels = _x_labels(series)
+    for place, number in enumerate(series.values):
+        if number is None:
+            continue
+        category = categories[place] if place < len(categories) else str(place + 1)
         written = shown(number, code) if code != "General" else plain(number)
-        yield label, f"{name}: {written}" if name else written
+        yield x_labels.get(place, category), f"{name}: {written}" if name else written
 
 
 def _format_of(series: Any) -> str:
@@ -233,9 +280,17 @@ def _format_of(series: Any) -> str:
     return codes[0].text or "General" if codes else "General"
 
 
-def _x_values(series: Any) -> list[float]:
-    """Of a chart of points."""
-    return [float(point.text) for point in series._element.xpath("./c:xVal//c:pt/c:v")]
+def _x_labels(series: Any) -> dict[int, str]:
+    """Where the points of a chart of points stand, by their number: on the x-axis, or at the words of a column."""
+    texts = {int(point.get("idx")): point.xpath("string(./c:v)") for point in series._element.xpath("./c:xVal//c:pt")}
+    return {place: plain(float(text)) if _is_number(text) else on_one_line(text) for place, text in texts.items()}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _diagram(shape: Any) -> list[str]:
@@ -245,8 +300,8 @@ def _diagram(shape: Any) -> list[str]:
         target = next((value for name, value in reference.attrib.items() if name.endswith("}dm")), "")
         tree = ElementTree.fromstring(shape.part.related_part(target).blob)
         for paragraph in tree.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}p"):
-            texts = [each.text or "" for each in paragraph.iter() if each.tag.endswith("}t")]
-            lines.append(on_one_line("".join(texts)))
+            runs = [_run(each) for each in paragraph if each.tag.endswith(("}r", "}fld"))]
+            lines.append(on_one_line(on_the_line(_joined([(text, _level(properties)) for text, properties in runs]))))
     return [line for line in lines if line]
 
 

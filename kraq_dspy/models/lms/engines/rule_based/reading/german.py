@@ -31,19 +31,26 @@ _NUMBER = (
     rf"|\b(?:{any_of(words_of('de', 'numbers'))})\b)"
     r"(?: Millionen| Milliarden| Mio\.| Mrd\.)?"
 )
+_AMOUNT = (
+    rf"(?:(?:[-−]|[Mm]inus )(?=\d))?(?:[Zz]wischen {_NUMBER} und {_NUMBER}"
+    rf"|{_NUMBER}(?:(?: bis(?: zu)? | oder | ?[-–] ?){_NUMBER})?)"
+)
+"""A number with its sign, or two between which the value lies; half of these would be another value."""
+_BOUNDARY = r"(?<![\w.,:–−-])"
+_BEFORE_OR_AFTER = re.compile(r"(?:[Kk]urz )?(?:[Vv]or|[Nn]ach)(?: dem)? ")
+_ABOUT_WHEN = rf"(?:{_BEFORE_OR_AFTER.pattern}|(?:[Gg]egen|[Uu]m|[Ee]twa|[Cc]a\.|[Cc]irca) )?"
 _PATTERNS = {
     "date": re.compile(
-        rf"\b{_DAY} (?:{_MONTH})(?: {YEAR})?(?!\w)|\b\d{{1,2}}\.\d{{1,2}}\.{YEAR}\b|\b(?:{_MONTH}) {YEAR}\b"
+        rf"(?<!\w){_ABOUT_WHEN}(?P<date>\b{_DAY} (?:{_MONTH})(?: {YEAR})?(?!\w)|\b\d{{1,2}}\.\d{{1,2}}\.{YEAR}\b"
+        rf"|\b(?:{_MONTH}) {YEAR}\b"
         rf"|\b{_DAY} des Monats\b|(?<![\d.,])\b{YEAR}\b(?![.,]\d| [A-ZÄÖÜ]| (?:Euro|€|Meter|km|m\b))"
-        r"|\b(?:Mon|Diens|Mitt|Donners|Frei|Sams|Sonn)(?:tags?|wochs?)\b"
+        r"|\b(?:Mon|Diens|Mitt|Donners|Frei|Sams|Sonn)(?:tags?|wochs?)\b)"
     ),
     "clock": re.compile(
         r"(?<![\d.,:])(?:\d{1,2}(?:[:.]\d{2})?(?: Uhr)? ?(?:bis|und|–|-) ?)?\d{1,2}(?:[:.]\d{2})? Uhr\b(?: \d{2})?"
         r"|\b\d{1,2}:\d{2}\b"
     ),
-    "number": re.compile(
-        rf"(?<![\w.,:])({_NUMBER}) (?:[a-zäöüß]{{1,30}}(?:e|en|er) )?(?P<thing>[A-ZÄÖÜ][\w-]{{1,40}})"
-    ),
+    "number": re.compile(rf"{_BOUNDARY}({_AMOUNT}) (?:[a-zäöüß]{{1,30}}(?:e|en|er) )?(?P<thing>[A-ZÄÖÜ][\w-]{{1,40}})"),
     "person": re.compile(
         rf"(?:(?:{any_of(_TABLE['titles'].split())})\.? (?:[a-z]{{2,4}}\. )?){{0,3}}"
         r"[A-ZÄÖÜ][\w’'-]{1,30}(?: (?:von|van|de|der|zu))?(?: [A-ZÄÖÜ][\w’'-]{1,30}){0,2}"
@@ -54,7 +61,8 @@ _PATTERNS = {
     ),
 }
 for _kind, _units in _TABLE["units"].items():
-    _PATTERNS[_kind] = re.compile(rf"(?<![\w.,:])(?:{_NUMBER})[ \u00a0]?(?:{any_of(_units.split())})(?![\w²/])")
+    _PATTERNS[_kind] = re.compile(rf"{_BOUNDARY}{_AMOUNT}[ \u00a0]?(?:{any_of(_units.split())})(?![\w²/])")
+_SIGNS = {"%": "Prozent", "€": "Euro", "°C": "Grad"}
 _TITLED = re.compile(rf"^(?:{any_of(_TABLE['titles'].split())})\b")
 _NO_PLACE = re.compile(
     rf"\b(?:{_MONTH}|Jahre?s?|Monate?n?|Uhr|\w{{2,12}}tags?|Rahmen|Durchschnitt|Folge|Regel|Fall|Ende|Anfang)(?!\w)"
@@ -64,7 +72,7 @@ _LIMITS = re.compile(
     r"|mehr|weniger|mindestens|höchstens|insgesamt|zusammen|nicht|keine?[nrms]?|durchschnittlich|ursprünglich|früher"
     r"|zuletzt|zuerst|sonst)\b"
 )
-_NOT = re.compile(r"\b(?:nicht|keine?[nrms]?|nie|niemand)\b")
+_NOT = re.compile(r"\b(?:nicht|keine?[nrms]?|nie|niemals|niemand|weder)\b")
 _BREAKS = re.compile(r"; | [–—] |, | (?:und|sowie|aber|während|oder) ")
 _LISTS = re.compile(r",? ?(?:und |oder |sowie )?(?:um |am |im |in |an |bei )?(?:der |dem )?")
 _WORD = re.compile(r"[^\W\d_][\w-]*")
@@ -222,6 +230,9 @@ def short_in_german(asked: AskedInGerman, sentence: str, above: str) -> str:
 
 
 def _stems(text: str) -> list[str]:
+    """The stems of the words, and of those for which signs stand."""
+    for sign, word in _SIGNS.items():
+        text = text.replace(sign, f" {word} ")
     return [stem_of(match[0]) for match in _WORD.finditer(text)]
 
 
@@ -240,10 +251,12 @@ def _values(asked: AskedInGerman, sentence: str) -> list[_Value]:
     for kind in asked.kinds:
         for match in _PATTERNS["date" if kind == "year" else kind].finditer(sentence):
             text = match[1] if kind == "number" else match[0]
-            if not _is_in(text, asked.question) and _is_meant(asked, kind, match):
+            bare = match["date"] if kind in ("date", "year") else text
+            if not _is_in(bare, asked.question) and _is_meant(asked, kind, match):
                 values.append(_Value(text, match.start(), match.start() + len(text)))
     if "year" in asked.kinds:
-        years = [(re.search(YEAR, value.text), value) for value in values]
+        exact = [value for value in values if not _BEFORE_OR_AFTER.match(value.text)]
+        years = [(re.search(YEAR, value.text), value) for value in exact]
         return [_Value(year[0], value.start, value.end) for year, value in years if year is not None]
     return _enumerated(sentence, values)
 

@@ -26,6 +26,10 @@ _NAMED_AS = re.compile(r"[.,;:!?]")
 _HINTS = re.compile(
     r"\b(?:about|around|nearly|almost|over|under|up to|at least|at most|more than|less than|fewer than)\s*$"
 )
+_BEFORE_OR_AFTER = re.compile(r"\b(?:(?:shortly|just|soon|long|well|some time) )?(?:before|after|by|between)\s*$")
+"""What stands before a date that is not the date itself."""
+_APART = re.compile(r"\b(?:minute|hour|day|week|month|year|decade|centur(?:y|ie))s? (?:before|after)\s*$")
+"""What counts from a date: "two days after 3 May"."""
 
 
 def short_answer_in(asked: Asked, sentence: str, above: str, title: str) -> str:
@@ -45,10 +49,14 @@ def short_answer_in(asked: Asked, sentence: str, above: str, title: str) -> str:
     value = chosen(sentence, values, _needed(asked, sentence), held, of_person="person" in asked.kinds)
     if value is None:
         return ""
+    before = sentence[: value.start]
+    bound = _BEFORE_OR_AFTER.search(before) if value.kind in ("date", "clock") else None
+    if _APART.search(before) or (bound is not None and "year" in asked.kinds):
+        return ""
     if "year" in asked.kinds:
         years = YEAR.findall(value.text)
         return years[0] if len(years) == 1 else ""
-    hint = _HINTS.search(sentence[: value.start])
+    hint = bound or _HINTS.search(before)
     return f"{hint[0].strip()} {value.text}" if hint else value.text
 
 

@@ -31,7 +31,10 @@ _WORDED = rf"(?:{'|'.join(sorted(_SPELLED, key=len, reverse=True))})"
 _NUMBER = rf"(?:(?<![\w.,])(?:{_DIGITS})|\b(?:(?:a |an )?{_WORDED})\b)"
 _TIMES = r"(?: (?:hundred|thousand|million|billion|trillion|dozen|bn|mn)\b|(?:bn|mn|k)\b)"
 _AMOUNT = rf"{_NUMBER}(?:{_TIMES})*"
-_RANGE = rf"(?:{_AMOUNT}(?:\s?[-–×x]\s?| to | or | by )){{0,2}}{_AMOUNT}"
+_SIGN = r"(?:(?<![\w.,)\]])[-−](?=\d)|\bminus (?=\d))"
+_BETWEEN = rf"\b[Bb]etween {_AMOUNT} and {_AMOUNT}"
+_RANGE = rf"(?:{_BETWEEN}|{_SIGN}?(?:{_AMOUNT}(?:\s?[-–×x]\s?| to | or | by )){{0,2}}{_AMOUNT})"
+"""A number with its sign, or several with what stands between them: a part of these would be another value."""
 
 _UNITS: dict[str, dict[str, float]] = {
     "length": {
@@ -125,7 +128,7 @@ _CLOCKS = re.compile(
     r"|\b\d{1,2} ?[ap]\.?m\b\.?|\b\d{1,2} o[’']clock\b|\bnoon\b|\bmidnight\b",
     re.IGNORECASE,
 )
-_BARE = re.compile(rf"{_AMOUNT}(?![\w%°])")
+_BARE = re.compile(rf"(?:{_BETWEEN}|{_SIGN}?(?:(?<!from ){_AMOUNT}(?: to | or |[-–]))?{_AMOUNT})(?![\w%°])")
 _JOINS = re.compile(r",? (?:at |on |um |from )?")
 _ENUMERATES = re.compile(r",? ?(?:and |or )?(?:at |on |in )?")
 
@@ -210,8 +213,8 @@ def _numbers_in(sentence: str) -> Iterator[Value]:
 def amount(text: str) -> float | None:
     """The number that a text says, the last one of a range; None for none.
 
-    >>> amount("1.2 million"), amount("4,500"), amount("2,2"), amount("three")
-    (1200000.0, 4500.0, 2.2, 3.0)
+    >>> amount("1.2 million"), amount("4,500"), amount("2,2"), amount("three"), amount("-18")
+    (1200000.0, 4500.0, 2.2, 3.0, -18.0)
     """
     numbers = re.findall(rf"{_DIGITS}|{_WORDED}", text.lower())
     if not numbers:
@@ -226,7 +229,10 @@ def amount(text: str) -> float | None:
     for factor in factors:
         if factor.strip() != last or len(numbers) > 1:
             size *= _MAGNITUDES[factor.strip()]
-    return size
+    return -size if _NEGATIVE.match(text) and len(numbers) == 1 else size
+
+
+_NEGATIVE = re.compile(r"[-−]|minus ")
 
 
 def _size_of(number: str) -> float:

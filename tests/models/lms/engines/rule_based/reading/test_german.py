@@ -33,6 +33,26 @@ def test_the_value_of_the_part_that_has_the_words_is_given(question: str, senten
 
 
 @pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("Wie kalt ist der Kühlraum?", "Der Kühlraum ist -18 °C kalt.", "-18 °C"),
+        ("Wie kalt ist der Kühlraum?", "Der Kühlraum ist minus 18 Grad kalt.", "minus 18 Grad"),
+        ("Wie lang ist der Weg?", "Der Weg ist 2–3 km lang.", "2–3 km"),
+        ("Wie lang ist der Weg?", "Der Weg ist 2 bis 3 km lang.", "2 bis 3 km"),
+        ("Was kostet die Karte?", "Die Karte kostet zwischen 5 und 7 Euro.", "zwischen 5 und 7 Euro"),
+        ("Wie viele Boote hat der Verein?", "Der Verein hat 10 bis 12 Boote.", "10 bis 12"),
+        ("Wie schnell ist das Boot?", "Das Boot ist bis zu 40 km/h schnell.", "bis zu 40 km/h"),
+        ("Wann wurde der Hafen gebaut?", "Der Hafen wurde vor 1904 gebaut.", "vor 1904"),
+        ("In welchem Jahr wurde der Hafen gebaut?", "Der Hafen wurde kurz nach 1904 gebaut.", ""),
+        ("Wie viel Prozent der Häfen sind offen?", "12,5 % der Häfen sind offen.", "12,5 %"),
+        ("Wie viele Boote hat der Verein?", "Der Verein hat weder 12 noch 13 Boote.", ""),
+    ],
+)
+def test_a_value_keeps_its_sign_and_its_bounds(question: str, sentence: str, expected: str) -> None:
+    assert short(question, sentence) == expected
+
+
+@pytest.mark.parametrize(
     ("question", "sentence"),
     [
         ("Wann wurde der Verein gegründet?", "Der Verein wurde in Ulm gegründet und zog 1902 um."),  # the other's year

@@ -52,6 +52,24 @@ def test_a_value_is_whole_and_of_what_was_asked(text: str, question: str, begins
 
 
 @pytest.mark.parametrize(
+    ("question", "text", "begins"),
+    [
+        ("How cold is the store room?", "The store room is -18 °C cold.", "-18 °C."),
+        ("How cold is the store room?", "The store room is minus 18 degrees cold.", "Minus 18 degrees."),
+        ("How much does the card cost?", "The card costs between 5 and 7 euros.", "Between 5 and 7 euros."),
+        ("How many boats does the club have?", "The club has 10 to 12 boats.", "10 to 12."),
+        ("How many boats does the club have?", "The club grew from 10 to 12 boats.", "12."),
+        ("When was the harbor built?", "The harbor was built shortly after 1904.", "Shortly after 1904."),
+        ("When was the harbor built?", "The harbor was built between 1904 and 1911.", "Between 1904 and 1911."),
+        ("In which year was the harbor built?", "The harbor was built before 1904.", "The harbor was built"),
+        ("When was the harbor built?", "The harbor was built two weeks after 3 May 1904.", "The harbor was built"),
+    ],
+)
+def test_a_value_keeps_its_sign_and_its_bounds(question: str, text: str, begins: str) -> None:
+    assert answer(question, [text], similar).startswith(begins)
+
+
+@pytest.mark.parametrize(
     ("question", "begins"),
     [
         ("Which tower is taller, the Lind tower or the Holm tower?", "The Holm tower"),
