@@ -38,6 +38,21 @@ def test_a_passage_has_names_with_kinds_and_phrases_without_articles() -> None:
     assert not any(name.startswith("the ") for name in kinds)
 
 
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        ("Kurt Baschwitz (2 February 1886, Offenburg – 6 January 1968, Vienna) wrote books.", {"Offenburg", "Vienna"}),
+        ("Margaret Coit (born in Norwich, Connecticut) was a writer.", {"Norwich", "Connecticut"}),
+        ("We use a large model (Devlin et al., 2019) and a small one (Radford, 2018).", set()),
+        ("The village (see Norwich) has a mill [from Norwich].", set()),
+    ],
+)
+def test_places_in_brackets_are_named_and_authors_of_citations_are_not(sentence: str, names: set[str]) -> None:
+    named = {each.text for each in read(f"Head\n{sentence}").sentences[0].named}
+    assert names <= named
+    assert names or not {name for name in named if name[0].isupper()}
+
+
 def test_who_does_what_to_whom_is_a_link() -> None:
     links = [(link.source, link.predicate, link.target) for s in read(LIGHTHOUSE).sentences for link in s.links]
     assert ("Mira Tolan", "repaired", "old lamp") in links
