@@ -3,12 +3,12 @@
     python benchmarks/zoo.py --data ../shared/data --out runs/zoo [tales papers ...] [--passages 300] [--before DIR]
 
 Of each corpus up to 300 passages are drawn (`--passages`), of those in other languages than English half as many, of
-1,500 characters each at most on average, those first that answer up to 100 of people's questions. A process of its own
-indexes them with the default models, checks the index, lists the first 20 lines of `kraq questions`, makes a small
-test set, asks whether its own rows would be refused, and retrieves for people's questions. So seconds and memory are
-one corpus' own: seconds are the processor's. What is done is kept in OUT/NAME.json, and the lines of questions in
-OUT/NAME.questions.txt, so an interrupted run goes on. `--json` prints the rows in place of the table. `--before` adds
-how much recall differs from another run's on the same questions.
+1,500 characters each at most on average, those first that answer up to 100 of people's questions (`--questions`). A
+process of its own indexes them with the default models, checks the index, lists the first 20 lines of `kraq
+questions`, makes a small test set, asks whether its own rows would be refused, and retrieves for people's questions.
+So seconds and memory are one corpus' own: seconds are the processor's. What is done is kept in OUT/NAME.json, and the
+lines of questions in OUT/NAME.questions.txt, so an interrupted run goes on. `--json` prints the rows in place of the
+table. `--before` adds how much recall differs from another run's on the same questions.
 """
 
 import argparse
@@ -104,17 +104,18 @@ class Sample:
     """People's questions, each with the ids of the documents that answer it."""
 
 
-def sample(name: str, data: Path, most_passages: int = MOST_PASSAGES) -> Sample:
+def sample(name: str, data: Path, most_passages: int = MOST_PASSAGES, most_questions: int = MOST_QUESTIONS) -> Sample:
     """The same for each run, drawn by the seed 0."""
     if name == "french":
         return Sample(tuple(Document(f"fr{n}", title, text) for n, (title, text) in enumerate(FRENCH)), ())
     if name == "half_german":
-        english, german = (_drawn(half, data, most_passages // 4) for half in ("squad", "xquad_de"))
+        halves = ("squad", "xquad_de")
+        english, german = (_drawn(half, data, most_passages // 4, most_questions) for half in halves)
         return Sample(english.documents + german.documents, english.questions[:50] + german.questions[:50])
-    return _drawn(name, data, most_passages if name in ENGLISH else most_passages // 2)
+    return _drawn(name, data, most_passages if name in ENGLISH else most_passages // 2, most_questions)
 
 
-def _drawn(name: str, data: Path, most_passages: int) -> Sample:
+def _drawn(name: str, data: Path, most_passages: int, most_questions: int) -> Sample:
     documents = {
         line["id"]: Document(line["id"], line["title"], line["text"])
         for line in _lines(data / name / "corpus.jsonl.gz")
@@ -131,7 +132,7 @@ def _drawn(name: str, data: Path, most_passages: int) -> Sample:
         if (
             is_answered
             and is_small
-            and len(questions) < MOST_QUESTIONS
+            and len(questions) < most_questions
             and _fits(documents, needed | gold, most_passages)
         ):
             questions.append((line["question"], gold))
@@ -156,9 +157,11 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield from map(json.loads, file)
 
 
-def measure(name: str, data: Path, out: Path, most_passages: int = MOST_PASSAGES) -> dict[str, Any]:
+def measure(
+    name: str, data: Path, out: Path, most_passages: int = MOST_PASSAGES, most_questions: int = MOST_QUESTIONS
+) -> dict[str, Any]:
     """One row of the table, made in this process."""
-    drawn = sample(name, data, most_passages)
+    drawn = sample(name, data, most_passages, most_questions)
     path = out / f"{name}.kraq"
     shutil.rmtree(path, ignore_errors=True)
 
@@ -288,6 +291,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")
     parser.add_argument("--out", type=Path, required=True, help="where the indexes and results are kept")
     parser.add_argument("--passages", type=int, default=MOST_PASSAGES, help="how many of each corpus at most")
+    parser.add_argument("--questions", type=int, default=MOST_QUESTIONS, help="how many of people's at most")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.add_argument("--before", type=Path, help="the folder of another run, to compare recall with")
     parser.add_argument("--one", choices=SETS, help="measure this corpus in this process")
@@ -295,14 +299,15 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
 
     if options.one:
-        row = measure(options.one, options.data, options.out, options.passages)
+        row = measure(options.one, options.data, options.out, options.passages, options.questions)
         (options.out / f"{options.one}.json").write_text(json.dumps(row), "utf-8")
         return
 
     names = options.names or SETS
     for name in names:
         if not (options.out / f"{name}.json").exists():
-            arguments = ["--data", options.data, "--out", options.out, "--passages", options.passages, "--one", name]
+            size = ["--passages", options.passages, "--questions", options.questions]
+            arguments = ["--data", options.data, "--out", options.out, *size, "--one", name]
             subprocess.run([sys.executable, __file__, *map(str, arguments)], check=True)
 
     rows = [_kept(options.out, name) for name in names]

@@ -31,6 +31,8 @@ LONGEST_ANSWER = 14  # words of an object, a date or a place
 LONGEST_REASON = 25  # words of a clause that says why or how
 _ASIDE = re.compile(r"(?<!\s)\s*+(?:\[[^\[\]]{0,60}\]|\([^()]{0,160}\))")
 """Citations, and what stands in brackets."""
+_CITED = re.compile(r"\bet al\b|^(?:see|cf|e\.g|i\.e)\b|^[^\d;]{0,80}[,\s](?:1[89]|20)\d\d[a-z]?(?:;|$)", re.IGNORECASE)
+"""Of an aside: authors and a year."""
 _PLACES = frozenset(("GPE", "LOC", "FAC"))
 _BEFORE_TIMES, _BEFORE_PLACES = ("in", "on", "since", "until"), ("in", "at", "near")
 """Prepositions of what tells when, and where."""
@@ -66,6 +68,16 @@ def asked_of(sentence: "Span", speaker: str = "", tale: str = "", title: str = "
 def plain_text(text: str) -> str:
     """The sentence without citations and bracketed years, which no question keeps."""
     return _ASIDE.sub("", text)
+
+
+def asides_of(text: str) -> list[str]:
+    """What stands in round brackets, without citations: a place of birth, another name, the name of an acronym.
+
+    >>> asides_of("Ada Byron (born 1815 in London) wrote to Babbage (Toole, 1992; see Stein et al.).")
+    ['born 1815 in London']
+    """
+    asides = (match[0].strip(" ()") for match in _ASIDE.finditer(text) if "[" not in match[0])
+    return [aside for aside in asides if aside and not _CITED.search(aside)]
 
 
 def _placed(asked: Asked, tale: str) -> Asked:

@@ -43,6 +43,15 @@ def named_in(sentence: "Span") -> list[Named]:
     return list(reversed(unique.values()))
 
 
+def names_in(aside: "Span") -> list[Named]:
+    """The names in what stands in brackets, in reading order, that the parser has found."""
+    return [
+        Named(text, KINDS[name.label_], name.root.lemma_.lower())
+        for name in aside.ents
+        if name.label_ in KINDS and (text := _name_of(name))
+    ]
+
+
 def _names(sentence: "Span") -> Iterator[tuple[int, Named]]:
     """spaCy's names, and words with capitals that its tagger takes for names."""
     taken: set[int] = set()

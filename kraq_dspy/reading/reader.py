@@ -12,15 +12,15 @@ from kraq_dspy.language.told import language_of, may_be_english
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.reading.acts import SAID_ALOUD, STATED, acts_in
 from kraq_dspy.reading.analysis import Act, Analysis, Named, Sentence
-from kraq_dspy.reading.asking import asked_of, plain_text
+from kraq_dspy.reading.asking import asides_of, asked_of, plain_text
 from kraq_dspy.reading.instructions import asked_of_instruction
-from kraq_dspy.reading.parse import links_in, named_in, told_of
+from kraq_dspy.reading.parse import links_in, named_in, names_in, told_of
 from kraq_dspy.reading.pipeline import pipeline
 from kraq_dspy.reading.titles import meant_by_pronouns, says_to_reader, speaker_of, tale_of
 from kraq_dspy.reading.transcripts import SPOKEN, asked_of_turn, turns_of
 from kraq_dspy.reading.turns import label_of, mail_of, speakers_of, without_label, without_opening
 
-READING = 6
+READING = 7
 """The version of what is read, and how: to be raised with each change of it. Then run `scripts/read_example.py`."""
 MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 """Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
@@ -108,12 +108,13 @@ class Reader:
     def _sentences(self, parts: Iterable[tuple[str, _Around]]) -> Iterator[list[Sentence]]:
         """What the parser says of each part; it finds the sentences of texts in one case, which rules do not."""
         every = list(parts)
+        beside = self._named_beside([text for text, _ in every])
         docs = pipeline().pipe((_parseable(text, around.turn) for text, around in every), batch_size=_BATCH)
-        for (text, around), doc in zip(every, docs, strict=True):
+        for (text, around), names, doc in zip(every, beside, docs, strict=True):
             spans = list(doc.sents)
             read = []
-            for span in spans:
-                named = named_in(span)
+            for place, span in enumerate(spans):
+                named = _once([*named_in(span), *(names if place == 0 else ())])
                 own_text = text if len(spans) == 1 else span.text.strip()
                 asked, acts = (
                     asked_of(span, around.speaker, around.tale, around.meant, around.turn),
@@ -128,6 +129,16 @@ class Reader:
                 links = links_in(span, named)
                 read.append(Sentence(own_text, tuple(named), tuple(links), tuple(asked), tuple(acts)))
             yield read or [Sentence(text)]
+
+    def _named_beside(self, texts: Sequence[str]) -> list[list[Named]]:
+        """The names in each text's brackets, which are parsed by themselves: no question keeps them, but a place of
+        birth often stands in them alone."""
+        asides = [(place, aside) for place, text in enumerate(texts) if _is_prose(text) for aside in asides_of(text)]
+        docs = pipeline().pipe((aside for _, aside in asides), batch_size=_BATCH)
+        named: list[list[Named]] = [[] for _ in texts]
+        for (place, _), doc in zip(asides, docs, strict=True):
+            named[place] += names_in(doc[:])
+        return named
 
 
 @lru_cache(maxsize=1)
@@ -178,14 +189,22 @@ def _said_by(speaker: str, sentence: Sentence) -> Sentence:
 def _parseable(text: str, turn: str = "") -> str:
     """The sentence without who speaks it and without citations; in small letters where it is all capitals. Of a table
     nothing is parsed. `turn` is who speaks."""
-    is_prose = len(text) <= LONGEST and not _OF_TABLE.search(text)
-    text = plain_text(without_label(text)) if is_prose else ""
+    text = plain_text(without_label(text)) if _is_prose(text) else ""
     text = without_opening(text) if turn else text
     text = _APART.sub(r"\1", text)
     text = _HYPHEN.sub(_joined, text) if text.islower() else text
     letters = [letter for letter in text if letter.isalpha()]
     is_shouted = len(letters) > 20 and sum(map(str.isupper, letters)) > 0.9 * len(letters)
     return text.lower() if is_shouted else text
+
+
+def _is_prose(text: str) -> bool:
+    return len(text) <= LONGEST and not _OF_TABLE.search(text)
+
+
+def _once(named: Iterable[Named]) -> list[Named]:
+    """Each name as it stands first."""
+    return list({each.text.casefold(): each for each in reversed([*named])}.values())[::-1]
 
 
 def _joined(hyphen: re.Match[str]) -> str:

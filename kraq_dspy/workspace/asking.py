@@ -184,7 +184,6 @@ class Answering(ProgramMaker):
                 return
 
             inputs = {"question": complete.question, **turn.inputs}
-            prediction: Any = None
             if turn.is_streamed:
                 async with aclosing(_streamed(program, inputs)) as values:
                     async for value in values:
@@ -193,10 +192,7 @@ class Answering(ProgramMaker):
                         else:
                             prediction = value
             else:
-                prediction = await call(program, **inputs)
-
-            if not isinstance(prediction, dspy.Prediction):
-                raise _no_prediction(program, prediction)
+                prediction = _required(program, await call(program, **inputs))
             yield await call(self._followed, with_flaws(prediction, flaws), complete, judged, turn.next_questions)
 
     def prepared(self, question: str) -> dspy.Prediction | None:
@@ -369,10 +365,10 @@ class _Turn:
 
 
 async def _streamed(program: dspy.Module, inputs: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
-    """Yield the program's prediction, and what comes before it."""
+    """Yield what comes before the program's prediction, and the prediction."""
     blocks = await is_blocking()
     streamed = dspy.streamify(
-        program,
+        _Predicting(program),
         stream_listeners=answer_listeners(program),
         is_async_program=not blocks and hasattr(program, "aforward"),
         async_streaming=not blocks,
@@ -383,8 +379,31 @@ async def _streamed(program: dspy.Module, inputs: Mapping[str, Any]) -> AsyncGen
                 yield value
 
 
-def _no_prediction(program: dspy.Module, returned: Any) -> ConfigError:
-    return ConfigError(
+@dataclass(frozen=True, slots=True)
+class _Predicting:
+    """A program that fails where it returns no prediction: DSPy's stream ends with one, and would wait for it forever.
+
+    It has of a module what `dspy.streamify` calls.
+    """
+
+    program: dspy.Module
+
+    def __call__(self, **inputs: Any) -> dspy.Prediction:
+        return _required(self.program, self.program(**inputs))
+
+    async def acall(self, **inputs: Any) -> dspy.Prediction:
+        return _required(self.program, await self.program.acall(**inputs))
+
+    def named_predictors(self) -> list[tuple[str, dspy.Predict]]:
+        named: list[tuple[str, dspy.Predict]] = self.program.named_predictors()
+        return named
+
+
+def _required(program: dspy.Module, returned: Any) -> dspy.Prediction:
+    """What the program returned. Raises ConfigError for anything but a prediction."""
+    if isinstance(returned, dspy.Prediction):
+        return returned
+    raise ConfigError(
         f"The program {type(program).__name__} returned {returned!r:.80}; expected a dspy.Prediction. End its forward "
         "with: return dspy.Prediction(answer=...)."
     )

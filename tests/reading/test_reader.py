@@ -38,6 +38,21 @@ def test_a_passage_has_names_with_kinds_and_phrases_without_articles() -> None:
     assert not any(name.startswith("the ") for name in kinds)
 
 
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        ("Kurt Baschwitz (2 February 1886, Offenburg – 6 January 1968, Vienna) wrote books.", {"Offenburg", "Vienna"}),
+        ("Margaret Coit (born in Norwich, Connecticut) was a writer.", {"Norwich", "Connecticut"}),
+        ("We use a large model (Devlin et al., 2019) and a small one (Radford, 2018).", set()),
+        ("The village (see Norwich) has a mill [from Norwich].", set()),
+    ],
+)
+def test_places_in_brackets_are_named_and_authors_of_citations_are_not(sentence: str, names: set[str]) -> None:
+    named = {each.text for each in read(f"Head\n{sentence}").sentences[0].named}
+    assert names <= named
+    assert names or not {name for name in named if name[0].isupper()}
+
+
 def test_who_does_what_to_whom_is_a_link() -> None:
     links = [(link.source, link.predicate, link.target) for s in read(LIGHTHOUSE).sentences for link in s.links]
     assert ("Mira Tolan", "repaired", "old lamp") in links
@@ -49,6 +64,18 @@ def test_a_statement_is_asked_about_by_its_subject_its_object_its_time_and_its_n
     assert asked["What did Mira Tolan repair in 1902?"] == "the old lamp"
     assert asked["When did Mira Tolan repair the old lamp?"] == "1902"
     assert asked["How many workers did the harbor commission of Harrow pay for a new tower?"] == "forty"
+
+
+@pytest.mark.parametrize("phrase", ["In addition", "In general,", "At any time"])
+def test_a_phrase_that_says_nothing_stands_in_no_question(phrase: str) -> None:
+    asked = questions(f"{phrase} Mira Tolan repaired the old lamp in 1902.")
+    assert asked["Who repaired the old lamp in 1902?"] == "Mira Tolan"
+
+
+def test_an_answer_of_an_article_and_a_noun_says_too_little() -> None:
+    assert questions("The lighthouse of Harrow was destroyed by the storm in 1902.") == {}
+    told = questions("The lighthouse of Harrow was destroyed by a winter storm in 1902.")
+    assert told["What destroyed the lighthouse of Harrow in 1902?"] == "a winter storm"
 
 
 def test_each_verb_that_is_joined_by_and_is_asked_about_and_so_is_what_a_study_showed() -> None:

@@ -1,5 +1,6 @@
 """Opens programs and retrievers by name, over an index of the first twenty bundled passages."""
 
+import asyncio
 import dataclasses
 import itertools
 import json
@@ -225,8 +226,20 @@ class SaysText(dspy.Module):
 
 def test_a_program_that_returns_no_prediction_is_named(built: Path) -> None:
     says = r"SaysText returned 'In Oslo\.'; expected a dspy\.Prediction"
-    with Workspace.open(built) as space, pytest.raises(ConfigError, match=says):
-        space.ask(QUESTION, SaysText())
+    with Workspace.open(built) as space:
+        with pytest.raises(ConfigError, match=says):
+            space.ask(QUESTION, SaysText())
+        with pytest.raises(ConfigError, match=says):
+            list(space.stream(QUESTION, SaysText()))
+
+        async def in_a_loop() -> None:
+            with pytest.raises(ConfigError, match=says):
+                await asyncio.wait_for(space.aask(QUESTION, SaysText()), 60)
+            with pytest.raises(ConfigError, match=says):
+                async with asyncio.timeout(60):
+                    [_ async for _ in space.astream(QUESTION, SaysText())]
+
+        asyncio.run(in_a_loop())
 
 
 def test_options_of_a_retriever_reach_it(built: Path) -> None:

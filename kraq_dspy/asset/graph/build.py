@@ -20,7 +20,7 @@ from kraq_dspy.asset.graph.candidates import by_preference, majority
 from kraq_dspy.asset.graph.mentions import Mentions, Numbered, Rows, comparable, majorities
 from kraq_dspy.asset.graph.numbered_graph import collector_paused, distinct, rows_by_group
 from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of
-from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
+from kraq_dspy.records import PHRASE, Claim, Entity, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
 Chosen = NDArray[np.bool_]
@@ -157,14 +157,24 @@ class ResolvedMentions:
         between_two[:, 0], between_two[:, 1] = source[source != target], target[source != target]
         return between_two
 
+    def are_phrases(self) -> Chosen:
+        """Which keys are noun phrases and no names, as most of their mentions say."""
+        kinds = majorities(self._rows_by_key("types"), self._texts)
+        return np.array([kinds.get(key) == PHRASE for key in range(len(self.keys))], dtype=np.bool_)
+
+    def _rows_by_key(self, log: str) -> Ints:
+        """The rows of a log whose first column is a name, with the entity's key in place of the name."""
+        rows = self.mentions.rows(log).astype(np.int64)
+        rows[:, 0] = self.key_of[rows[:, 0]]
+        return rows
+
     def entities(self, descriptions: dict[str, tuple[str, ...]], chosen: Chosen) -> list[Entity]:
         """The `chosen` ones by id; what was described in several ways goes into `descriptions`."""
         mentions, n_keys = self.mentions, len(self.keys)
         keys = np.flatnonzero(chosen).tolist()
 
         def rows_of(log: str) -> Ints:
-            rows = mentions.rows(log).astype(np.int64)
-            rows[:, 0] = self.key_of[rows[:, 0]]
+            rows = self._rows_by_key(log)
             return rows[chosen[rows[:, 0]]]
 
         counts = np.bincount(mentions.rows("mentioned")[:, 0], minlength=len(self.key_of)).tolist()

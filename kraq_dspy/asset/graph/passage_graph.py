@@ -4,7 +4,7 @@ In a file the arrays are mapped: to open it takes no time, and processes that re
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,9 @@ _PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins 
 _LARGE = 100_000  # entries of `neighbours` from which on a walk stays in the neighbourhood of its start
 _MOST_ROUNDS = 1000
 _ADVICE = "Restore the index from a copy, or mend it: kraq check DIR --repair"
+PHRASE_WEIGHT = 0.1
+"""What a mention of a noun phrase weighs, and a link with one, where a name's weighs 1: "population" or "member" stands
+in passages that have nothing else in common (measured in docs/results/corpora.md)."""
 _FAINT = 1e-5  # of the walker at a vertex, for each unit of its degree: less than that is not followed on
 
 
@@ -185,9 +188,14 @@ class PassageGraph(SharedByCopies):
 
 
 def passage_graph(
-    chunk_ids: Iterable[str], mentions: Iterable[tuple[str, str]], relationships: Iterable[tuple[str, str, float]] = ()
+    chunk_ids: Iterable[str],
+    mentions: Iterable[tuple[str, str]],
+    relationships: Iterable[tuple[str, str, float]] = (),
+    phrases: Collection[str] = (),
 ) -> PassageGraph:
     """The graph of (chunk id, entity id) pairs and (entity id, entity id, weight) links.
+
+    `phrases` are the ids of entities that are no names: what leads to them has `PHRASE_WEIGHT` of the weight.
 
     >>> graph = passage_graph(["a", "b", "c"], [("a", "Ada"), ("b", "Ada"), ("c", "Byron")])
     >>> [id for id, _ in graph.visits({"a": 1.0}, damping=0.5).best()]
@@ -201,6 +209,7 @@ def passage_graph(
     place = {chunk_id.decode(): number for number, chunk_id in enumerate(passages)}
     entity: dict[str, int] = {}
     sources, targets, weights = array("q"), array("q"), array("d")
+    weight_of = dict.fromkeys(phrases, PHRASE_WEIGHT)
     for chunk_id, entity_id in mentions:
         if chunk_id not in place:
             raise ValueError(
@@ -208,8 +217,8 @@ def passage_graph(
             )
         sources.append(place[chunk_id])
         targets.append(len(passages) + entity.setdefault(entity_id, len(entity)))
+        weights.append(weight_of.get(entity_id, 1.0))
 
-    weights.extend([1.0] * len(sources))
     for source_id, target_id, weight in relationships:
         if weight < 0:
             raise ValueError(f"The link from {source_id!r} to {target_id!r} weighs {weight}; expected 0 or more.")
@@ -218,24 +227,30 @@ def passage_graph(
         ends = [len(passages) + entity.setdefault(entity_id, len(entity)) for entity_id in (source_id, target_id)]
         sources.append(min(ends))
         targets.append(max(ends))
-        weights.append(weight)
+        weights.append(weight * min(weight_of.get(source_id, 1.0), weight_of.get(target_id, 1.0)))
     return _graph_of_edges(passages, len(entity), np.asarray(sources), np.asarray(targets), np.asarray(weights))
 
 
 def numbered_passage_graph(
-    chunk_ids: Sequence[str], mentions: NDArray[np.int64], links: NDArray[np.int64], n_entities: int
+    chunk_ids: Sequence[str],
+    mentions: NDArray[np.int64],
+    links: NDArray[np.int64],
+    is_phrase: NDArray[np.bool_],
 ) -> PassageGraph:
     """Do as `passage_graph` does, of what is numbered already.
 
     `mentions` are rows of a chunk, as a place in `chunk_ids`, and an entity; `links` rows of two entities, one for each
-    time that they are linked. An entity without a mention is no vertex of `passage_graph`, so each needs one.
+    time that they are linked. `is_phrase` has a value for each entity. An entity without a mention is no vertex of
+    `passage_graph`, so each needs one.
     """
     passages = sorted({chunk_id.encode() for chunk_id in chunk_ids})
     place = {passage: number for number, passage in enumerate(passages)}
     place_of = np.array([place[chunk_id.encode()] for chunk_id in chunk_ids], dtype=np.int64)
     sources = np.concatenate([place_of[mentions[:, 0]], len(passages) + links.min(axis=1)])
     targets = len(passages) + np.concatenate([mentions[:, 1], links.max(axis=1)])
-    return _graph_of_edges(passages, n_entities, sources, targets, np.ones(len(sources)))
+    weight_of = np.where(is_phrase, PHRASE_WEIGHT, 1.0)
+    weights = np.concatenate([weight_of[mentions[:, 1]], weight_of[links].min(axis=1)])
+    return _graph_of_edges(passages, len(is_phrase), sources, targets, weights)
 
 
 def _graph_of_edges(
@@ -245,13 +260,14 @@ def _graph_of_edges(
     targets: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> PassageGraph:
-    """Make the graph of edges between vertices: the passages, then the entities. The source of an
-    edge is the smaller number."""
+    """Make the graph of edges between vertices: the passages, then the entities. The source of an edge is the smaller
+    number. A mention counts once, and links add up."""
     n_vertices = len(passages) + n_entities
     edges, edge_of = np.unique(sources * n_vertices + targets, return_inverse=True)
     first, second = np.divmod(edges, n_vertices)
-    weight_of_edge = np.bincount(edge_of, weights, len(edges))
-    weight_of_edge[first < len(passages)] = 1  # mentions, however often they are given
+    times_given = np.bincount(edge_of, minlength=len(edges))
+    summed = np.bincount(edge_of, weights, len(edges))
+    weight_of_edge = np.where(first < len(passages), summed / times_given, summed)
 
     begins, neighbours = np.concatenate([first, second]), np.concatenate([second, first])
     order = np.lexsort((neighbours, begins))

@@ -40,7 +40,7 @@ from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.asset.store.vectors.local import FRESH
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, ScopeError
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import Chunk, Document, Entity, Extraction, Question, Record, Relationship, content_id
+from kraq_dspy.records import PHRASE, Chunk, Document, Entity, Extraction, Question, Record, Relationship, content_id
 from kraq_dspy.settings import Settings, StoreSettings
 
 logger = logging.getLogger(__name__)
@@ -415,9 +415,11 @@ class Index(StoredRecords, SharedByCopies):
             graph.save(self.home / GRAPH)
 
     def _graph_of(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> PassageGraph:
+        entities = list(entities)
         mentions = ((chunk_id, entity.id) for entity in entities for chunk_id in entity.chunk_ids)
         links = ((link.source_id, link.target_id, link.weight) for link in relationships)
-        return passage_graph(self.ids(Chunk), mentions, links)
+        phrases = {entity.id for entity in entities if entity.type == PHRASE}
+        return passage_graph(self.ids(Chunk), mentions, links, phrases)
 
     @property
     def chunk_vectors(self) -> VectorStore:

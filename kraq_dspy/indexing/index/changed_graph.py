@@ -165,4 +165,6 @@ def walks_of(resolved: ResolvedMentions, chunk_ids: Sequence[str]) -> PassageGra
 
     in_chunks, links = resolved.in_chunks(), resolved.links()
     mentions = np.stack([place_of[in_chunks[:, 1]], order[in_chunks[:, 0]]], axis=1)
-    return numbered_passage_graph(chunk_ids, mentions, order[links[:, :2]], len(ids))
+    is_phrase = np.zeros(len(ids), dtype=np.bool_)
+    is_phrase[order] = resolved.are_phrases()
+    return numbered_passage_graph(chunk_ids, mentions, order[links[:, :2]], is_phrase)

@@ -105,3 +105,21 @@ def test_a_walk_waits_until_few_threads_compute(graph: PassageGraph, monkeypatch
             waiting.result(0.2)
         IN_TURN._places.release()
         assert waiting.result(60) is not None
+
+
+def test_a_phrase_leads_on_less_than_a_name() -> None:
+    mentions = [("a", "population"), ("b", "population"), ("a", "Offenburg"), ("c", "Offenburg")]
+    graph = passage_graph(["a", "b", "c"], [*mentions, ("b", "population")], phrases={"population"})
+
+    by_phrase, by_name = graph.visits({"a": 1.0}, 0.8).of(["b", "c"])
+
+    assert by_name / by_phrase == pytest.approx(1 / of_passages.PHRASE_WEIGHT, rel=0.01)
+
+
+def test_a_link_with_a_phrase_leads_on_less_than_one_of_names() -> None:
+    mentions = [("a", "Ada"), ("b", "poem"), ("c", "Byron")]
+    graph = passage_graph(["a", "b", "c"], mentions, [("Ada", "poem", 1.0), ("Byron", "Ada", 1.0)], {"poem"})
+
+    by_phrase, by_name = graph.visits({"a": 1.0}, 0.5).of(["b", "c"])
+
+    assert 0 < by_phrase < by_name / 3
