@@ -4,6 +4,7 @@ import ast
 import tomllib
 from pathlib import Path
 
+from kraq_dspy.errors import MissingExtraError
 from tests.sources import sources
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,3 +25,8 @@ def test_every_extra_that_an_error_names_exists() -> None:
     }
     assert {"transformers", "eval", "train"} <= named.keys()
     assert {extra: file for extra, file in named.items() if extra and extra not in extras} == {}  # "": no extra
+
+
+def test_a_missing_package_is_installed_by_its_extra_or_with_the_library() -> None:
+    assert "Install it with: pip install 'kraq-dspy[eval]'" in str(MissingExtraError("bert", "eval", "BERTScore"))
+    assert "Install it with: pip install kraq-dspy" in str(MissingExtraError("minilm", "", "The encoder"))

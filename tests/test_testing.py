@@ -1,6 +1,6 @@
 """The contract checks pass what keeps the contract, and say what breaks it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import dspy
@@ -60,6 +60,21 @@ def test_a_corpus_in_memory_keeps_the_contract(keyword_embedder: type[KeywordEmb
 def test_a_retriever_that_breaks_it_is_told_how(reply: Callable[[str, int], Any], says: str) -> None:
     with pytest.raises(BrokenContractError, match=says):
         check_retriever(Promising(reply), ["Which river?"])
+
+
+def test_half_of_what_was_found_must_stay_out_if_it_is_excluded() -> None:
+    class Forgetful:
+        """Leaves out the best passage, and no other one that is excluded."""
+
+        keeps_contract = True
+
+        def __call__(self, question: str, k: int, *, exclude: Iterable[str] = (), **options: Any) -> Any:
+            if k < 1 or not question.strip():
+                raise ValueError("expected 1 or more and some text")
+            return [hit for hit in hits(5, 4, 3, 2)[:k] if hit.chunk.id != "0" or "0" not in exclude]
+
+    with pytest.raises(BrokenContractError, match=r"leaves out what is excluded; \['1'\] came back"):
+        check_retriever(Forgetful(), ["Which river?"], k=4)
 
 
 def test_a_retriever_that_takes_everything_is_refused(keyword_embedder: type[KeywordEmbedder]) -> None:

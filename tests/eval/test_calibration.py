@@ -89,7 +89,8 @@ def test_saturated_scores_decide_nothing_and_have_intervals() -> None:
     joint = calibrated(people, {name: [1.0] * 100 for name in NAMES})
 
     assert len(joint.undecided) == len(joint.pairs)
-    assert all(pair.interval.high - pair.interval.low > 0.02 for pair in joint.pairs.values())
+    widths = [pair.interval.high - pair.interval.low for pair in joint.pairs.values()]
+    assert all(0.02 < width < 0.7 for width in widths)  # of five questions, each is worth .2
     assert all(pair.more_questions is None for pair in joint.pairs.values())
 
 
@@ -98,7 +99,7 @@ def test_two_systems_are_judged_by_the_paired_rule_alone() -> None:
 
     [pair] = joint.pairs.values()
     assert not pair.is_decided  # five wins of five: p = 2 / 32
-    assert pair.more_questions is not None
+    assert pair.more_questions == 1  # six wins of six: p = 2 / 64
     assert "Fewer than 3 systems" in joint.agreement
 
 

@@ -52,6 +52,14 @@ def test_a_year_and_a_number_are_put_for_others() -> None:
     assert 1890 <= int(made.other) <= 1900
 
 
+def test_two_are_a_number_like_others_and_one_is_none() -> None:
+    texts = {"a": "The town of Orr paid 2 millers."}
+    made = change(asked("What did Orr pay 2 millers for?", texts), corpus(texts, {}))
+    assert made is not None
+    assert made.name == "2"
+    assert change(asked("What did Orr pay 1 millers for?", texts), corpus(texts, {})) is None
+
+
 def test_a_change_that_some_passage_says_is_none() -> None:
     said = {**TEXTS, "d": "The town of Orr paid the rent subsidy to millers, too."}
     phrases = {"a": "wage subsidy", "b": "rent subsidy"}

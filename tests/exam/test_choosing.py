@@ -5,7 +5,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.exam.corpus import Corpus
-from kraq_dspy.exam.difficulty import Candidate, bin_of, draw, evened, overlap, quotas, saturation
+from kraq_dspy.exam.difficulty import MOST_EVENED, Candidate, bin_of, draw, evened, overlap, quotas, saturation
 from kraq_dspy.exam.gold_finder import GoldFinder, Pool, are_twins, says_all_names, says_it_of_another
 from kraq_dspy.exam.item_response import MOST_TOLD
 from kraq_dspy.exam.kinds import SHARES, read_shares
@@ -206,6 +206,7 @@ def test_where_search_by_words_or_by_meaning_never_solves_alone_rows_are_drawn_a
     by_words = [Candidate(row(f"w{number}", share=0.8, solved_by=("bm25",)), f"w{number}") for number in range(9)]
 
     assert evened(alike, [1.0] * 9) == [1.0] * 9
+    assert evened([alike[0], by_words[0]], [1.0, 1.0]) == [1.0, 1 / MOST_EVENED]
     assert len(draw(by_words, 5, {"fact": 1}, seed=0)) == 5
     drawn = draw([*alike, *by_words], 9, {"fact": 1}, seed=0)
     assert sum(one.solved_by == ("bm25",) for one in drawn) <= 3

@@ -46,6 +46,13 @@ def test_the_reader_asks_how_and_what_to_do(passage: str, question: str, answer:
 
 
 @pytest.mark.parametrize(
+    "case", ["If you have questions about the prices of the club", "When the club closes at night"]
+)
+def test_a_case_or_a_time_is_no_purpose(case: str) -> None:
+    assert not [question for question in asked(f"{case}, write to the clerk of Harrow.") if "How can I" in question]
+
+
+@pytest.mark.parametrize(
     "sentence",
     [
         "To close an account at the club, click here.",  # where?

@@ -66,6 +66,18 @@ def test_a_statement_is_asked_about_by_its_subject_its_object_its_time_and_its_n
     assert asked["How many workers did the harbor commission of Harrow pay for a new tower?"] == "forty"
 
 
+@pytest.mark.parametrize("phrase", ["In addition", "In general,", "At any time"])
+def test_a_phrase_that_says_nothing_stands_in_no_question(phrase: str) -> None:
+    asked = questions(f"{phrase} Mira Tolan repaired the old lamp in 1902.")
+    assert asked["Who repaired the old lamp in 1902?"] == "Mira Tolan"
+
+
+def test_an_answer_of_an_article_and_a_noun_says_too_little() -> None:
+    assert questions("The lighthouse of Harrow was destroyed by the storm in 1902.") == {}
+    told = questions("The lighthouse of Harrow was destroyed by a winter storm in 1902.")
+    assert told["What destroyed the lighthouse of Harrow in 1902?"] == "a winter storm"
+
+
 def test_each_verb_that_is_joined_by_and_is_asked_about_and_so_is_what_a_study_showed() -> None:
     joined = questions("Mira Tolan repaired the old lamp in 1902 and sold the iron bell to the harbor commission.")
     assert joined["What did Mira Tolan sell to the harbor commission?"] == "the iron bell"

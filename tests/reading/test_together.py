@@ -164,3 +164,23 @@ def test_a_thing_without_its_article_and_a_plain_word_are_not_asked_about_by_one
     concerns, salt = Named("concerns", PHRASE, "concern"), Named("road salt", PHRASE, "salt")
     told = passages(("Road salt raises concerns.", (salt, concerns), Act("raise", "", "concerns")))
     assert not groups_in(told, may_be_one=True)
+
+
+@pytest.mark.parametrize(("name", "is_asked"), [("harbor keepers", True), ("harbor keeper", False)])
+def test_people_are_asked_about_and_somebody_of_whom_no_more_is_said_is_not(name: str, is_asked: bool) -> None:
+    salt, keepers = Named("road salt", PHRASE, "salt"), Named(name, PHRASE, "keeper")
+    said = (f"Road salt weakens the {name} every winter.", (salt, keepers), Act("weaken", "road salt", name))
+    questions = [group.question for group in groups_in(passages(said), may_be_one=True)]
+    assert (f"What affects the {name}?" in questions) is is_asked
+
+
+def test_an_article_that_a_quarter_of_the_passages_say_is_asked_with() -> None:
+    engine = Named("steam engine", PHRASE, "engine")
+    act = Act(f"use{PURPOSE}", "", "steam engine")
+    texts = (
+        "The Orr Mill used steam engine to grind corn.",
+        "In summer steam engine was used for the pumps.",
+        "Weavers of Lurr use steam engine for looms.",
+        "At night a steam engine was used to light the pier.",
+    )
+    assert asked(*((text, (engine,), act) for text in texts)) == ["What is a steam engine used for?"]

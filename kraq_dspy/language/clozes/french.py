@@ -210,7 +210,7 @@ def _subject(clause: _Clause) -> Iterator[Cloze]:
         asks = {"Le": "Quel", "La": "Quelle"}[one["article"]]
         yield Cloze(f"{asks} {one['noun']} {clause.verb} {clause.rest} ?", clause.subject, "what")
         return
-    is_thing = re.match(r"(?:Le|La|L['’]) ?\w", clause.subject) is not None and _TOLD_APART.search(clause.rest)
+    is_thing = re.match(r"(?:Le |La |L['’])\w", clause.subject) is not None and _TOLD_APART.search(clause.rest)
     if is_thing and clause.verb not in ("est", "était", "a", "avait", "fut"):
         yield Cloze(f"Qu'est-ce qui {clause.verb} {clause.rest} ?", clause.subject, "what")
 

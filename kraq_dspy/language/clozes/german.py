@@ -60,9 +60,12 @@ _NUMBER = re.compile(
 _WITH_DATIVE = frozenset(("mit", "aus", "bei", "nach", "von", "in", "auf"))
 _IS_PART = re.compile(r" (?:und|bis|oder|von|der|des|eines|einer|lang|alt|[A-ZÄÖÜ]|×)")
 """What follows a number of which it is only a part."""
-_LED_UP = re.compile(rf"(?:\b(?:alle|[a-zäöüß]{{1,30}}en)|\b{_NAME}) $")
-"""What stands before a number that is no count: "alle fünf Jahre", "in den letzten", "Level 3"."""
-_UNCLEAR = re.compile(r"±|\bnicht\b")
+_LED_UP = re.compile(rf"(?:\b(?:alle|[a-zäöüß]{{1,30}}en)|\b{_NAME}|\d (?:und|oder)|\d [–-]) $")
+"""What stands before a number that is no count of its own: "alle fünf Jahre", "Level 3", "zwischen 2 und"."""
+_UNCLEAR = re.compile(r"±")
+_DENIES = re.compile(r"\b(?:nicht|nie|niemals|weder|keine?[nrms]?)\b")
+_DAY_BEFORE = re.compile(r"\d\.? ?(?:und |oder |bis |[–/-] ?)?$")
+"""What stands before the second of two days: "vom 3. bis 5. Mai"."""
 _PREDICATE = re.compile(r"(?P<what>(?:ein|eine|einer|das|die|der) .+)")
 _ONE_OF_SEVERAL = re.compile(
     r"(?P<article>Der|Die|Das) (?:(?P<kind>[a-zäöüß-]{1,30}e) )?(?P<noun>[A-ZÄÖÜ][\w-]{1,40})"
@@ -115,7 +118,7 @@ def asked_of(sentence: str, title: str = "") -> list[Cloze]:
     ['Wann wurde der Fährbetrieb eingestellt?']
     """
     clause = clause_in(_PRONOUN.sub(title, sentence) if title else sentence)
-    if clause is None or _points_by_possessive(clause):
+    if clause is None or _points_by_possessive(clause) or _DENIES.search(f"{clause.first} {clause.rest}"):
         return []
     clozes: list[Cloze] = []
     for asking in (_when, _how_many, _where, _located, _by_whom, _called, _object, _which, _defined, _who, _what):
@@ -138,12 +141,16 @@ def _when(clause: Clause) -> Iterator[Cloze]:
     if len(dates) != 1 or has_another_year(f"{clause.first} {clause.rest}", dates[0][0]):
         return
     match = dates[0]
+    if _DAY_BEFORE.search(match.string[: match.start()]):
+        return
     asks = _ASKS_WHEN.get((match["lead"] or "").lower(), "Wann")
     is_first = match.string == clause.first
     if is_first and match[0] != clause.first:
         return
     rest = clause.rest if is_first else without(match)
-    yield Cloze(f"{joined(asks, clause.inverted(rest, first=not is_first))}?", match["date"] or match["span"], "when")
+    about = match["lead"] if (match["lead"] or "").lower() == "um" else ""
+    answer = joined(about.lower(), match["date"] or match["span"])
+    yield Cloze(f"{joined(asks, clause.inverted(rest, first=not is_first))}?", answer, "when")
 
 
 def _is_of_name(text: str, match: re.Match[str]) -> bool:

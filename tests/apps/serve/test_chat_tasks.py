@@ -82,6 +82,12 @@ def test_a_title_in_a_system_message_is_the_first_question(system: str) -> None:
         assert reply_to_task([("system", system), ("user", written)]) == QUESTION
 
 
+def test_a_block_at_the_very_beginning_of_a_message_is_the_conversation() -> None:
+    block = f"<conversation>\n{QUESTION}\n</conversation>"
+    assert reply_to_task([("system", "Summarize the conversation."), ("user", block)]) == QUESTION
+    assert reply_to_task([("system", "Summarize the conversation."), ("user", QUESTION)]) is None
+
+
 def test_a_title_or_a_summary_at_the_end_of_a_conversation_is_of_what_was_said() -> None:
     said = [("user", QUESTION), ("assistant", "Ida keeps it.")]
     title = "Please generate a four to five word title summarizing our conversation without any lead-in or punctuation."

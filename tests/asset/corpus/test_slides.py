@@ -136,6 +136,18 @@ def test_points_of_a_chart_may_stand_at_words_or_lack_a_place(tmp_path: Path) ->
     assert only_document(tmp_path).text == "Fares\n1: Depth: 20\nharbor: Depth: 30\n2.5: Depth: 40"
 
 
+def test_an_equation_is_written_on_its_line(tmp_path: Path) -> None:
+    deck, slide = new_deck()
+    paragraph = add(slide.shapes, "It is ", 1, 2).text_frame.paragraphs[0]._p
+    equation = (
+        '<a14:m xmlns:a14="http://schemas.microsoft.com/office/drawing/2010/main"><m:oMath '
+        'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r><m:t>a=2</m:t></m:r></m:oMath></a14:m>'
+    )
+    paragraph.append(pptx.oxml.parse_xml(equation))
+    deck.save(str(tmp_path / "a.pptx"))
+    assert only_document(tmp_path).text == "Fares\nIt is a=2"
+
+
 def test_a_merged_cell_stands_in_each_of_its_rows(tmp_path: Path) -> None:
     deck, slide = new_deck()
     inches = pptx.util.Inches

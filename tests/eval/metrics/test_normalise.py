@@ -49,3 +49,7 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 
 def test_words_are_compared_without_endings_and_function_words() -> None:
     assert content_words("The butterflies were feeding on the flowers") == content_words("Butterfly feeds: flower!")
+
+
+def test_an_ending_is_left_where_fewer_than_three_letters_would_stand_before_it() -> None:
+    assert content_words("a used bus and trained mice") == {"used", "bus", "train", "mice"}

@@ -20,6 +20,7 @@ from kraq_dspy.language.clozes.japanese import asked_in as asked_in_japanese
         ("Das Rathaus Lunds befindet sich in der Bergstraße.", "Wo befindet sich das Rathaus Lunds?",
          "in der Bergstraße"),
         ("Über 60 % der Fischer Emdens starben 1904.", "Wie viel Prozent der Fischer Emdens starben 1904?", "Über 60"),
+        ("Karl Voss starb um 1904 in Ulm.", "Wann starb Karl Voss in Ulm?", "um 1904"),
         ("Ada Berg verließ 1754 Fort Duval.", "Wann verließ Ada Berg Fort Duval?", "1754"),
         ("Die Galerie für Uhren schloss am 25. Februar 2010.", "Welche Galerie schloss am 25. Februar 2010?",
          "Die Galerie für Uhren"),
@@ -40,6 +41,9 @@ def test_the_verb_of_a_german_statement_follows_the_word_that_asks(sentence: str
         "Die Brücke wurde zwischen 1904 und 1906 sowie 1911 erneuert.",  # two times
         "Die beiden Häfen bestehen seit den letzten fünf Jahren.",
         "Wurde der Nordseehafen 1904 eröffnet?",
+        "Die Brücke von Lund wurde nicht 1904 gebaut.",  # when, then?
+        "Die Brücke von Lund hat zwischen 10 und 12 Bögen.",
+        "Der Hafen wurde vom 3. bis 5. Mai 1904 gesperrt.",
     ],
 )
 def test_german_sentences_that_point_to_others_or_are_half_are_not_asked(sentence: str) -> None:
@@ -63,6 +67,11 @@ def test_an_answer_that_points_to_another_sentence_is_none() -> None:
 def test_a_french_question_has_no_comma_at_its_end_and_no_capital_within() -> None:
     questions = [cloze.question for cloze in asked_of_french("Deux ponts relient Lund, en Scanie, en 1904.")]
     assert "Quand est-ce que deux ponts relient Lund, en Scanie ?" in questions
+
+
+def test_several_french_things_are_not_asked_for_as_one() -> None:
+    questions = [cloze.question for cloze in asked_of_french("Les deux ponts de Lund ont été construits en 1904.")]
+    assert questions == ["Quand est-ce que les deux ponts de Lund ont été construits ?"]
 
 
 def test_a_chinese_quotation_that_a_comma_cuts_in_two_is_not_asked() -> None:

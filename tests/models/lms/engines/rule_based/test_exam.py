@@ -346,3 +346,9 @@ def test_what_may_be_so_is_not_asked_for() -> None:
         for fact in facts.parsed_facts("Salt water of the harbor may damage the iron lamps of Harrow.")
         if fact.question.startswith("What may damage")
     ]
+
+
+def test_two_things_are_two_unless_one_name_is_in_the_other() -> None:
+    assert related.are_two_things("Harrow", "Mira Tolan")
+    assert not related.are_two_things("Mira Tolan", "Tolan")
+    assert not related.are_two_things("Tolan", "Mira Tolan")

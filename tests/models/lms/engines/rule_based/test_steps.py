@@ -129,6 +129,8 @@ def test_odd_passages_give_lists(passage: str) -> None:
     [
         ("NASA: an agency", "National Aeronautics and Space Administration: of the US", True),
         ("Colour Theory", "Color Theory", True),
+        ("Tarnvikson", "Tarnviksen", True),  # nine letters of ten
+        ("Tarnviks", "Tarnvaks", False),
         ("Apollo 11: a mission", "Apollo 12: a mission", False),
         ("Barack Obama: president", "Michelle Obama: lawyer", False),
         ("The Beatles", "Beatles", True),

@@ -118,3 +118,7 @@ def test_a_word_with_a_wrong_letter_is_no_word_that_nothing_tells() -> None:
     passage = "Comb jellies\nThe phylum of the ctenophores has 150 species."
     assert "150" in answer("How many species of ctenohores are there?", [passage], similar)
     assert answer("How many species of gastropods are there?", [passage], similar) == UNKNOWN
+
+
+def test_a_number_in_a_name_does_not_stand_for_the_name() -> None:
+    assert answer("When was the Lark 4.1 built?", ["The Wren 4.1 was built in 1904."], similar) == UNKNOWN
