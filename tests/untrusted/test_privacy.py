@@ -26,6 +26,12 @@ def watch(event, arguments):
         if event != "socket.gethostname" and {HOST!r} not in repr(arguments):
             with open(os.environ["KRAQ_TEST_SEEN"], "a") as file:
                 file.write(f"{{event}} {{arguments}}\\n")
+    if event == "socket.__new__" and arguments[1] in (2, 10):  # AF_INET, AF_INET6
+        caller = sys._getframe(1)
+        while os.path.basename(caller.f_code.co_filename) == "socket.py":
+            caller = caller.f_back
+        with open(os.environ["KRAQ_TEST_OPENED"], "a") as file:
+            file.write(f"{{caller.f_globals.get('__name__')}}.{{caller.f_code.co_name}}\\n")
 
 sys.addaudithook(watch)
 from kraq_dspy.apps.cli import main
@@ -53,7 +59,9 @@ class Watched:
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.cache, self._seen, self._calls = folder / "cache", folder / "seen", folder / "calls"
+        self._opened = folder / "opened"
         given = {"XDG_CACHE_HOME": str(self.cache), "KRAQ_TEST_SEEN": str(self._seen), **environment}
+        given["KRAQ_TEST_OPENED"] = str(self._opened)
         inherited = {name: value for name, value in os.environ.items() if name not in BUILD_SERVERS}
         self._environment = {**inherited, **given}
         self._folder = folder
@@ -80,6 +88,16 @@ class Watched:
         sent = self._seen.read_text("utf-8").splitlines() if self._seen.exists() else []
         calls = self._calls.read_text("utf-8", "replace").splitlines() if self._calls.exists() else []
         return sent + [call for call in calls if LOOKS_UP.search(call) or (CONNECTS.search(call) and HOST not in call)]
+
+    def opened(self) -> list[str]:
+        """The functions that opened a socket of the internet, whether or not they sent something."""
+        return self._opened.read_text("utf-8").splitlines() if self._opened.exists() else []
+
+    def n_traced(self) -> int | None:
+        """How many sockets of the internet were opened, those of compiled libraries among them; None without strace."""
+        if shutil.which("strace") is None:
+            return None
+        return len(re.findall(r"\bsocket\(AF_INET6?,", self._calls.read_text("utf-8", "replace")))
 
     def left(self) -> list[str]:
         """The files in the user's cache folder that are not kraq's."""
@@ -108,6 +126,12 @@ def indexed(folder: Path) -> Watched:
 def test_indexing_and_asking_reach_no_network_and_leave_nothing_beside_the_index(indexed: Watched) -> None:
     assert indexed.sent() == []
     assert indexed.left() == []
+
+
+def test_indexing_and_asking_open_no_socket_but_the_one_that_urllib3_tries_ipv6_with(indexed: Watched) -> None:
+    """DSPy imports requests, which imports urllib3. That binds a socket to this machine's own ::1, and closes it."""
+    assert indexed.opened() == ["urllib3.util.connection._has_ipv6"]
+    assert indexed.n_traced() in (None, 1)
 
 
 NOTES = {
