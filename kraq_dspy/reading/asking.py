@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LONGEST_ANSWER = 14  # words of an object, a date or a place
 LONGEST_REASON = 25  # words of a clause that says why or how
+LONGEST_CONDITION = 14  # words of a clause that says when something is so
 _ASIDE = re.compile(r"(?<!\s)\s*+(?:\[[^\[\]]{0,60}\]|\([^()]{0,160}\))")
 """Citations, and what stands in brackets."""
 _CITED = re.compile(r"\bet al\b|^(?:see|cf|e\.g|i\.e)\b|^[^\d;]{0,80}[,\s](?:1[89]|20)\d\d[a-z]?(?:;|$)", re.IGNORECASE)
@@ -181,6 +182,8 @@ def _object_asked(clause: Clause) -> Asked | None:
     if target is None or clause.root.lemma_ in _TAKES_ANYTHING or target.pos_ not in ("NOUN", "PROPN"):
         return None
     answer = _without_partners(target) if clause.speaker else kept(target)
+    if _is_any(answer):  # "information about your location"
+        answer = kept(target)
     person = _person(target)
     if person is None or not _tells(target, answer) or (person and not _says_who(target, answer)):
         return None
@@ -188,7 +191,27 @@ def _object_asked(clause: Clause) -> Asked | None:
     if _is_any(answer) or _is_torn(rest) or answer[0].pos_ == "ADP":
         return None
     word = "Who" if person else kind_asked(target, answer) or "What"
-    return with_subject(word, [word], clause, rest, answer)
+    return with_subject(word, [word], clause, [*rest, *_condition_of(clause)], answer)
+
+
+def _condition_of(clause: Clause) -> list["Token"]:
+    """The words of the one "if" or "when" under which a site does what it says: "if you close your account"."""
+    if not clause.speaker or clause.speaker == READER or clause.is_of_title:
+        return []
+    conditions = [child for child in clause.root.children if child.dep_ == "advcl" and _is_condition(child)]
+    if len(conditions) != 1:
+        return []
+    words = [token for token in conditions[0].subtree if not (token.is_punct and token.i == conditions[0].right_edge.i)]
+    is_plain = not any(token.lower_ in ("we", "any", "such") or token.dep_ in ("neg", "relcl") for token in words)
+    others = [token for token in words if token.lower_ not in ("our", "us")]
+    return words if is_plain and len(words) <= LONGEST_CONDITION and _points_at_nothing(others) else []
+
+
+def _is_condition(verb: "Token") -> bool:
+    """Whether a clause with a subject of its own begins with "if" or "when"."""
+    first = verb.left_edge
+    has_subject = any(child.dep_ in ("nsubj", "nsubjpass") for child in verb.children)
+    return has_subject and first.lower_ in ("if", "when") and first.head.i == verb.i and verb.tag_ in ("VBP", "VBZ")
 
 
 def _is_torn(rest: Sequence["Token"]) -> bool:
@@ -268,7 +291,7 @@ def _value_asked(clause: Clause) -> Asked | None:
 
 
 def _adverbials_asked(clause: Clause) -> Iterator[Asked | None]:
-    """When, where, why and how."""
+    """When, how soon, where, why and how."""
     for child in clause.root.children:
         if child.dep_ == "prep":
             yield _asked_by_preposition(clause, child)
@@ -285,6 +308,8 @@ def _asked_by_preposition(clause: Clause, preposition: "Token") -> Asked | None:
     led_by = preposition.lower_
     if led_by in _BEFORE_TIMES or led_by in _BEFORE_PLACES:
         return _asked_when_or_where(clause, preposition)
+    if led_by == "within":
+        return _asked_how_soon(clause, preposition)
 
     answer = kept(preposition)
     if preposition.i < clause.subject.i or len(answer) > LONGEST_REASON:
@@ -313,6 +338,21 @@ def _asked_when_or_where(clause: Clause, preposition: "Token") -> Asked | None:
     if object_.ent_type_ in _PLACES and led_by in _BEFORE_PLACES and not clause.is_copula:
         return _asked_where(clause, rest, kept(object_), is_before=is_before)
     return None
+
+
+def _asked_how_soon(clause: Clause, preposition: "Token") -> Asked | None:
+    """ "How soon does the office answer?": of "The office answers within 30 days"."""
+    answer = kept(preposition)
+    is_time = any(token.ent_type_ in ("DATE", "TIME") for token in preposition.children)
+    if (
+        not is_time
+        or not any(token.like_num for token in answer)
+        or len(answer) > LONGEST_ANSWER
+        or preposition.i < clause.subject.i
+    ):
+        return None
+    rest = [token for token in clause.rest if token not in answer]
+    return with_subject("When", ["How soon"], clause, [*rest, *_condition_of(clause)], answer)
 
 
 def _has_figure(answer: Sequence["Token"]) -> bool:

@@ -195,7 +195,7 @@ def _may_stand_behind(clause: Clause, behind: Sequence["Token"], *, owners: froz
 
     `owners` are pronouns that point at what the question names or asks for.
     """
-    allowed = owners | OF_READER | {"our"} if clause.speaker else owners
+    allowed = owners | OF_READER | {"our", "us"} if clause.speaker else owners
     if behind and behind[0].lower_ in ("including", "like"):
         return False  # what was like that is what was asked for
     is_placed = clause.is_tale or clause.speaker
@@ -215,11 +215,12 @@ def _points_out(token: "Token", allowed: AbstractSet[str]) -> bool:
 
 
 def _is_negated_or_cut_off(token: "Token") -> bool:
-    return token.dep_ == "ROOT" or token.tag_ == "WRB" or token.lower_ in _NEGATED
+    is_of_condition = token.lower_ == "when" and token.head.dep_ == "advcl"
+    return token.dep_ == "ROOT" or (token.tag_ == "WRB" and not is_of_condition) or token.lower_ in _NEGATED
 
 
 def _question(clause: Clause, begun: Sequence[str], behind: Sequence["Token"]) -> str:
-    rest = _spelled(behind)
+    rest = _spelled(behind, for_reader=bool(clause.speaker))
     question = re.sub(r"\s+", " ", " ".join(filter(None, [" ".join(begun), rest]))).strip(" ,.;:!") + "?"
     question = re.sub(r" ([,.%’'])", r"\1", question)
     question = re.sub(r" (n't|'s)\b", r"\1", question)
@@ -229,6 +230,8 @@ def _question(clause: Clause, begun: Sequence[str], behind: Sequence["Token"]) -
     question = re.sub(
         r"\byou\b(?= (?:can|may|could|are|were|have|will|do|use|visit|choose|send|provide|give)\b)", "I", question
     )
+    question = re.sub(r"\bus\b", "it", question)
+    question = re.sub(r"\bI are\b", "I am", re.sub(r"\bI were\b", "I was", question))
     return re.sub(r"\byou\b", "I" if clause.speaker == READER else "me", re.sub(r"\bour\b", "its", question))
 
 
@@ -252,11 +255,16 @@ def _is_lowered(first: "Token") -> bool:
     return bool(first.text.istitle() and (not is_name or first.pos_ == "DET"))
 
 
-def _spelled(tokens: Sequence["Token"]) -> str:
-    """The words with the spaces between them; what began the sentence in small letters, unless it is a name."""
+def _spelled(tokens: Sequence["Token"], *, for_reader: bool) -> str:
+    """The words with the spaces between them; what began the sentence in small letters, unless it is a name.
+
+    `for_reader` says that "you" is who asks.
+    """
     words = []
     for token in tokens:
         text = token.lower_ if token.i == token.sent.start and _is_lowered(token) else token.text
+        if for_reader and text == "you" and token.dep_ in ("nsubj", "nsubjpass"):
+            text = READER
         words.append(
             text + (token.whitespace_ or " " * (token.nbor(1) not in tokens if token.i + 1 < len(token.doc) else 1))
         )

@@ -163,6 +163,46 @@ def test_who_says_we_is_the_site_that_the_title_names() -> None:
     assert "What may harrow-news.com share with advertising partners in Europe?" in asked
 
 
+@pytest.mark.parametrize(
+    ("sentence", "question", "answer"),
+    [
+        (
+            "If you sign up for a special offer, we will provide a more prominent notice.",
+            "What will harrow-news.com provide if I sign up for a special offer?",
+            "a more prominent notice",
+        ),
+        (
+            "We keep your old records when you are a member of the club.",
+            "What does harrow-news.com keep when I am a member of the club?",
+            "your old records",
+        ),
+        (
+            "If you contact us about your letters, we will respond within ten days.",
+            "How soon will harrow-news.com respond if I contact it about my letters?",
+            "within ten days",
+        ),
+    ],
+)
+def test_what_a_site_does_under_a_condition_is_asked_with_it(sentence: str, question: str, answer: str) -> None:
+    assert questions(f"harrow-news.com\n{sentence}").get(question) == answer
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "If we change this policy, we will provide a more prominent notice.",
+        "We will provide a more prominent notice if you do not sign up for the special offer.",
+    ],
+)
+def test_a_condition_that_a_question_cannot_keep_is_left_out(sentence: str) -> None:
+    assert not any(" if " in question for question in questions(f"harrow-news.com\n{sentence}"))
+
+
+def test_how_soon_something_is_done_is_asked_for() -> None:
+    asked = questions("Rules\nReaders of the Harrow library must return each letter within 3 weeks.")
+    assert asked["How soon must readers of the Harrow library return each letter?"] == "within 3 weeks"
+
+
 def test_another_language_does_not_reach_the_parser() -> None:
     german = "Der Leuchtturmwärter reparierte die alte Lampe, bevor der Sturm kam, und die Schiffe waren gerettet."
     assert Reader().analysis(german) is None

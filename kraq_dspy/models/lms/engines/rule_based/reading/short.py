@@ -24,9 +24,12 @@ _NEAR = 3  # words from a number to what it counts
 _SMALL_BEHIND = re.compile(r"\s*(?:$|[,;.)]|(?:in|at|on|for|of them|by|to|from|and|but|or|were|was|are|is)\b)")
 _NAMED_AS = re.compile(r"[.,;:!?]")
 _HINTS = re.compile(
-    r"\b(?:about|around|nearly|almost|over|under|up to|at least|at most|more than|less than|fewer than)\s*$"
+    r"\b(?:about|around|nearly|almost|over|under|up to|at least|at most|more than|less than|fewer than|between)\s*$",
+    re.IGNORECASE,
 )
-_BEFORE_OR_AFTER = re.compile(r"\b(?:(?:shortly|just|soon|long|well|some time) )?(?:before|after|by|between)\s*$")
+_BEFORE_OR_AFTER = re.compile(
+    r"\b(?:(?:shortly|just|soon|long|well|some time) )?(?:before|after|by|between)\s*$", re.IGNORECASE
+)
 """What stands before a date that is not the date itself."""
 _APART = re.compile(r"\b(?:minute|hour|day|week|month|year|decade|centur(?:y|ie))s? (?:before|after)\s*$")
 """What counts from a date: "two days after 3 May"."""

@@ -32,7 +32,7 @@ _NUMBER = rf"(?:(?<![\w.,])(?:{_DIGITS})|\b(?:(?:a |an )?{_WORDED})\b)"
 _TIMES = r"(?: (?:hundred|thousand|million|billion|trillion|dozen|bn|mn)\b|(?:bn|mn|k)\b)"
 _AMOUNT = rf"{_NUMBER}(?:{_TIMES})*"
 _SIGN = r"(?:(?<![\w.,)\]])[-−](?=\d)|\bminus (?=\d))"
-_BETWEEN = rf"\b[Bb]etween {_AMOUNT} and {_AMOUNT}"
+_BETWEEN = rf"\b[Bb]etween {_SIGN}?{_AMOUNT} and {_SIGN}?{_AMOUNT}"
 _RANGE = rf"(?:{_BETWEEN}|{_SIGN}?(?:{_AMOUNT}(?:\s?[-–×x]\s?| to | or | by )){{0,2}}{_AMOUNT})"
 """A number with its sign, or several with what stands between them: a part of these would be another value."""
 
@@ -130,6 +130,7 @@ _CLOCKS = re.compile(
 )
 _BARE = re.compile(rf"(?:{_BETWEEN}|{_SIGN}?(?:(?<!from ){_AMOUNT}(?: to | or |[-–]))?{_AMOUNT})(?![\w%°])")
 _JOINS = re.compile(r",? (?:at |on |um |from )?")
+_SPANS = re.compile(r" (?:to|or) |\s?[-–]\s?")
 _ENUMERATES = re.compile(r",? ?(?:and |or )?(?:at |on |in )?")
 
 
@@ -274,6 +275,9 @@ def _as_one(sentence: str, last: Value, value: Value) -> Value | None:
     gap, whole = sentence[last.end : value.start], sentence[last.start : value.end]
     if _is_finer(value, last) and _BEFORE_FINER.fullmatch(gap):
         return Value(value.kind, whole, last.start, value.end, (last.size or 0.0) + (value.size or 0.0))
+    is_range = value.kind == last.kind and value.kind not in ("date", "clock", "number") and _SPANS.fullmatch(gap)
+    if is_range and not sentence[: last.start].endswith("from "):  # "rose from 5 km to 7 km"
+        return Value(value.kind, whole, last.start, value.end, value.size)
     if {last.kind, value.kind} == {"date", "clock"} and _JOINS.fullmatch(gap):
         return Value("date", whole, last.start, value.end, last.size)
     return None

@@ -58,6 +58,18 @@ def test_a_value_is_whole_and_of_what_was_asked(text: str, question: str, begins
         ("How cold is the store room?", "The store room is minus 18 degrees cold.", "Minus 18 degrees."),
         ("How much does the card cost?", "The card costs between 5 and 7 euros.", "Between 5 and 7 euros."),
         ("How many boats does the club have?", "The club has 10 to 12 boats.", "10 to 12."),
+        ("How many boats does the club have?", "More than 40 boats are what the club has.", "More than 40 boats"),
+        (
+            "What is the temperature in Lurr?",
+            "The temperature in Lurr lies between -5 and 7 °C.",
+            "Between -5 and 7 °C.",
+        ),
+        ("How far is Lurr from Orr?", "Lurr is 5 km to 7 km from Orr.", "5 km to 7 km."),
+        (
+            "How much did the bridge cost?",
+            "The bridge cost between $5 million and $7 million.",
+            "Between $5 million and $7 million.",
+        ),
         ("How many boats does the club have?", "The club grew from 10 to 12 boats.", "12."),
         ("When was the harbor built?", "The harbor was built shortly after 1904.", "Shortly after 1904."),
         ("When was the harbor built?", "The harbor was built between 1904 and 1911.", "Between 1904 and 1911."),
