@@ -113,9 +113,9 @@ def asked(
 
 def answer_fields(question: str, program: str, model: str, answer: "dspy.Prediction") -> dict[str, Any]:
     """The prediction as JSON values."""
-    next_questions = [each.to_dict() for each in answer.get("next_questions") or ()]
-    fields = {"question": question, "program": program, "model": model, **answer.toDict()}
-    return fields | {"next_questions": next_questions}
+    from kraq_dspy.apps.views import PrintedAnswer  # with pydantic, for which help need not wait
+
+    return PrintedAnswer.of(answer, question, program, model).to_json()
 
 
 def show_answer(

@@ -3,7 +3,7 @@
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -219,6 +219,7 @@ class ListQuestions(Scoped):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.apps.views import ListedQuestion
         from kraq_dspy.asset.corpus.normalise import find_personal
         from kraq_dspy.workspace.topics import asking_first, topics
 
@@ -237,7 +238,7 @@ class ListQuestions(Scoped):
             listed = [question for question in listed if find_personal(question.text)]
 
         if self.json:
-            print_json([{**asdict(each), "topic": topic_by_id.get(each.id, "")} for each in listed])
+            print_json([ListedQuestion.of(each, topic_by_id.get(each.id, "")).to_json() for each in listed])
         elif not listed:
             say("No questions here." if self.level is None else f"No questions on level {self.level}.")
         elif self.personal:  # the text is looked for, which a topic would hide
@@ -267,11 +268,12 @@ def shown_question(question: "Question", topic: str) -> Text:
 
 def _show_starters(command: ListQuestions, count: int) -> None:
     from kraq_dspy.apps.cli.ask import show_suggested
+    from kraq_dspy.apps.views import SuggestedQuestion
     from kraq_dspy.workspace.suggesting import starters
 
     with command.readable(command.index_dir) as index:
         chosen = starters(index, count)
     if command.json:
-        print_json([each.to_dict() for each in chosen])
+        print_json([each.to_json() for each in SuggestedQuestion.all_of(chosen)])
     else:
         show_suggested(chosen, f"{command.index_dir} answers, among others:" if chosen else "No questions here.")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
@@ -10,15 +10,15 @@ from rapidfuzz import process
 from typing_extensions import TypedDict
 
 from kraq_dspy._internal.display import shown_model
+from kraq_dspy.apps.views import SNIPPET, AgentAnswer, AgentCommunity, AgentPassage, AgentQuestion, Named, shortened
 from kraq_dspy.asset.store import states
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
-from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Summary
+from kraq_dspy.records import Chunk, Community, Document, Entity, Question, Summary
 from kraq_dspy.retrievers.combined import NearestQuestions
 from kraq_dspy.retrievers.rerank import names_a_model
 from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
-from kraq_dspy.workspace.refusing import is_refusal
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from kraq_dspy.workspace.suggesting import STARTERS
 from kraq_dspy.workspace.topics import topics
@@ -26,58 +26,12 @@ from kraq_dspy.workspace.workspace import Workspace
 
 T = TypeVar("T")
 Json = dict[str, Any]
-SNIPPET = 700
-"""Characters of a passage, a summary or a description; `read_document` gives all of a text."""
 
 
 def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], int | None]:
     """`limit` items from `offset` on, and the offset of the next page; None for the last one."""
     end = offset + limit
     return list(items[offset:end]), end if end < len(items) else None
-
-
-def shortened(text: str, length: int = SNIPPET) -> str:
-    """Shorten a text to at most `length` characters, cut between words if there are any, with
-    "…" if it was cut."""
-    if len(text) <= length:
-        return text
-    beginning = text[: length - 1]
-    return f"{beginning[: beginning.rfind(' ')] if ' ' in beginning[length // 2 :] else beginning}…"
-
-
-def passage(hit: Hit) -> Json:
-    """`text` is cut where `is_cut`: read_document(chunk_id) goes on from its beginning."""
-    chunk = hit.chunk
-    text = shortened(chunk.text)
-    return {
-        "chunk_id": chunk.id,
-        "document_id": chunk.document_id,
-        "title": chunk.title,
-        "text": text,
-        "is_cut": text != chunk.text,
-        "score": round(hit.score, 4),
-        "why": hit.why,
-        "query": hit.query,
-    }
-
-
-def stored(question: Question, topics: Mapping[str, str], similarity: float | None = None) -> Json:
-    """`topics` are those of the index by the question's id; `similarity` to what was asked for is a cosine, None if
-    nothing was."""
-    return {
-        "question_id": question.id,
-        "text": question.text,
-        "topic": topics.get(question.id, ""),
-        "level": question.level,
-        "community_id": question.community_id,
-        "n_documents": len(question.document_ids),
-        "similarity": None if similarity is None else round(similarity, 3),
-    }
-
-
-def named(records: Iterable[tuple[str, str]]) -> list[Json]:
-    """Entities, communities or passages by their ids, with the names or titles that a reader knows them by."""
-    return [{"id": id, "name": name} for id, name in records]
 
 
 DEPTH = 50
@@ -167,18 +121,17 @@ class IndexTools:
         prediction = await self.space.aask(text, answering, history=history, refuse=refuse, anyway=anyway)
 
         hits = list(prediction.get("hits") or ())
-        return {
-            "question": prediction.get("standalone_question") or text,
-            "answer": str(prediction.get("answer") or ""),
-            "refused": is_refusal(prediction),
-            "answerable": prediction.get("answerable"),
-            "program": choice.spec.name,
-            "model": shown_model(self.space.models.name(choice.role)),
-            "evidence": [passage(hit) for hit in hits[:evidence]],
-            "n_passages": len(hits),
-            "next_questions": [each.text for each in prediction.get("next_questions") or ()],
-            "seconds": round(choice.seconds(prediction).get("wall", 0.0), 2),
-        }
+        answer = AgentAnswer.of(
+            prediction,
+            question=prediction.get("standalone_question") or text,
+            program=choice.spec.name,
+            model=shown_model(self.space.models.name(choice.role)),
+            evidence=[AgentPassage.of(hit) for hit in hits[:evidence]],
+            n_passages=len(hits),
+            next_questions=[each.text for each in prediction.get("next_questions") or ()],
+            seconds=round(choice.seconds(prediction).get("wall", 0.0), 2),
+        )
+        return answer.to_json()
 
     def search(
         self,
@@ -202,7 +155,7 @@ class IndexTools:
         shown, next_offset = page(hits, offset, limit)
 
         return {
-            "passages": [passage(hit) for hit in shown],
+            "passages": [AgentPassage.of(hit).to_json() for hit in shown],
             "total": len(hits),
             "next_offset": next_offset,
             "answerable": self.space.answerability(query).is_answerable,
@@ -233,19 +186,21 @@ class IndexTools:
             listed = list(self.index.questions(level, source="kraq"))
             listed.sort(key=lambda question: (question.level, -len(question.chunk_ids)))
             shown, next_offset = page(listed, offset, limit)
-            return {"questions": [self._stored(question) for question in shown], "next_offset": next_offset}
+            questions = [self._view(question) for question in shown]
+            return {"questions": [each.to_json() for each in questions], "next_offset": next_offset}
 
         filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
         nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
         hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
-        return {"questions": [self._stored(hit.question, hit.similarity) for hit in hits], "next_offset": next_offset}
+        questions = [self._view(hit.question, hit.similarity) for hit in hits]
+        return {"questions": [each.to_json() for each in questions], "next_offset": next_offset}
 
     def starters(
         self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = STARTERS
     ) -> Json:
         """Get to know the documents: a dozen questions that they answer, and that cover most of them. No language
         model is asked."""
-        return {"questions": [self._stored(each.question) for each in self.space.starters(count)]}
+        return {"questions": [self._view(each.question).to_json() for each in self.space.starters(count)]}
 
     def community(
         self,
@@ -263,21 +218,18 @@ class IndexTools:
         chunks = self.index.chunks_by_id(community.chunk_ids[:limit])
         findings = summary.findings if summary else ()
 
-        return {
-            "community_id": community_id,
-            "level": community.level,
-            "title": summary.title if summary else "",
-            "summary": shortened(summary.text, 2 * SNIPPET) if summary else "",
-            "findings": [shortened(f"{each.summary}: {each.explanation}", 300) for each in findings],
-            "questions": [self._stored(question) for question in questions if question.duplicate_of is None],
-            "parent": self._named([parent_id])[0] if parent_id else None,
-            "children": self._named(community.child_ids[:limit]),
-            "entities": named((entity.id, entity.name) for entity in entities),
-            "passages": named((chunk.id, chunk.title) for chunk in chunks),
-            "n_children": len(community.child_ids),
-            "n_entities": len(community.entity_ids),
-            "n_passages": len(community.chunk_ids),
-        }
+        view = AgentCommunity.of(
+            community,
+            summary.title if summary else "",
+            summary=shortened(summary.text, 2 * SNIPPET) if summary else "",
+            findings=[shortened(f"{each.summary}: {each.explanation}", 300) for each in findings],
+            questions=[self._view(question) for question in questions if question.duplicate_of is None],
+            parent=self._named([parent_id])[0] if parent_id else None,
+            children=self._named(community.child_ids[:limit]),
+            entities=[Named(id=entity.id, name=entity.name) for entity in entities],
+            passages=[Named(id=chunk.id, name=chunk.title) for chunk in chunks],
+        )
+        return view.to_json()
 
     def neighbours_of(
         self,
@@ -315,7 +267,7 @@ class IndexTools:
             "neighbours": neighbours,
             "total": len(links),
             "next_offset": next_offset,
-            "others": named((other.id, other.name) for other in others[:10]),
+            "others": [Named(id=other.id, name=other.name).to_json() for other in others[:10]],
         }
 
     def read_document(
@@ -353,8 +305,10 @@ class IndexTools:
             **({"note": "`id` is called `document_id` now, and goes with the next version."} if id else {}),
         }
 
-    def _stored(self, question: Question, similarity: float | None = None) -> Json:
-        return stored(question, self._newest.kept(topics_of_questions, topics_of_questions), similarity)
+    def _view(self, question: Question, similarity: float | None = None) -> AgentQuestion:
+        topic_by_id = self._newest.kept(topics_of_questions, topics_of_questions)
+        rounded = None if similarity is None else round(similarity, 3)
+        return AgentQuestion.of(question, topic_by_id.get(question.id, ""), similarity=rounded)
 
     def _record(self, kind: Any, id: str, where: str) -> Any:
         try:
@@ -369,9 +323,9 @@ class IndexTools:
         summaries = self.index.get(Summary, [id for id in community_ids if id in present])
         return {each.community_id: each for each in summaries}
 
-    def _named(self, community_ids: Sequence[str]) -> list[Json]:
+    def _named(self, community_ids: Sequence[str]) -> list[Named]:
         summaries = self._summaries(community_ids)
-        return named((id, summaries[id].title if id in summaries else "") for id in community_ids)
+        return [Named(id=id, name=summaries[id].title if id in summaries else "") for id in community_ids]
 
     def _entities(self, entity: str) -> list[Entity]:
         """Those of a name, most linked first, or the one with that id."""

@@ -19,9 +19,26 @@ from kraq_dspy.apps.serve.asking import AnswerSlots, ProgramCall, ask, sent, str
 from kraq_dspy.apps.serve.atlas import Atlas, Json
 from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
+from kraq_dspy.apps.serve.replies import (
+    CatalogueItem,
+    CatalogueItems,
+    Communities,
+    Found,
+    Graph,
+    Health,
+    ProgramOption,
+    Questions,
+    Starters,
+    Status,
+)
+from kraq_dspy.apps.serve.replies import Entity as EntityView
+from kraq_dspy.apps.serve.replies import Program as ProgramView
+from kraq_dspy.apps.serve.replies import Retriever as RetrieverView
 from kraq_dspy.apps.serve.search import search, with_words
 from kraq_dspy.apps.serve.served import ServedIndex, asks_a_model
 from kraq_dspy.apps.serve.watch import record_of
+from kraq_dspy.apps.views import Answer, Passages, SuggestedQuestion
+from kraq_dspy.apps.views import Community as CommunityView
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
 from kraq_dspy.indexing.catalogue.evidence import evidence_for
@@ -58,55 +75,54 @@ class Api:
 
     # What an index holds
 
-    def status(self, query: requests.Query) -> Json:
-        served = self.index_of(query)
-        return {**status_json(served), "indexes": list(self.served), "can_ask": True}
+    def status(self, query: requests.Query) -> Status:
+        return status_of(self.index_of(query), list(self.served))
 
-    def questions(self, query: requests.QuestionsQuery) -> Json:
+    def questions(self, query: requests.QuestionsQuery) -> Questions:
         """The representative questions, broadest first."""
         atlas = self._atlas(query)
         listed = atlas.questions
         if query.level is not None:
             listed = [each for each in listed if each.level == query.level]
         page = page_of(with_words(listed, query.q, lambda each: each.text), query)
-        return {**page, "items": [atlas.question(each) for each in page["items"]]}
+        return Questions(**{**page, "items": [atlas.question(each) for each in page["items"]]})
 
-    def starters(self, query: requests.StartersQuery) -> Json:
+    def starters(self, query: requests.StartersQuery) -> Starters:
         """Questions to begin with: answerable, and about most of it."""
         served = self.index_of(query)
         chosen = served.kept(("starters", query.limit), lambda space: space.starters(query.limit))
-        return {"items": [each.to_dict() for each in chosen]}
+        return Starters(items=SuggestedQuestion.all_of(chosen))
 
-    def communities(self, query: requests.CommunitiesQuery) -> Json:
+    def communities(self, query: requests.CommunitiesQuery) -> Communities:
         """Broadest and largest first."""
         atlas = self._atlas(query)
         listed = list(atlas.communities.values()) if query.parent is None else atlas.children.get(query.parent, [])
         if query.level is not None:
-            listed = [each for each in listed if each["level"] == query.level]
+            listed = [each for each in listed if each.level == query.level]
         if query.telling:
-            listed = [each for each in listed if each["question"] or each["n_children"]]
+            listed = [each for each in listed if each.question or each.n_children]
         if query.single is not None:
-            listed = [each for each in listed if (each["n_passages"] == 1) is query.single]
-        return page_of(listed, query)
+            listed = [each for each in listed if (each.n_passages == 1) is query.single]
+        return Communities(**page_of(listed, query))
 
-    def community(self, query: requests.Query, id: str) -> Json:
+    def community(self, query: requests.Query, id: str) -> CommunityView:
         return self._atlas(query).community(id)
 
-    def community_passages(self, query: requests.PageQuery, id: str) -> Json:
+    def community_passages(self, query: requests.PageQuery, id: str) -> Passages:
         return self._passages(query, Community, id)
 
-    def community_graph(self, query: requests.GraphQuery, id: str) -> Json:
+    def community_graph(self, query: requests.GraphQuery, id: str) -> Graph:
         """Its entities and their neighbourhood."""
         atlas = self._atlas(query)
         return atlas.graph(atlas.record(Community, id).entity_ids, limit=query.limit)
 
-    def entity(self, query: requests.Query, id: str) -> Json:
+    def entity(self, query: requests.Query, id: str) -> EntityView:
         return self._atlas(query).entity(id)
 
-    def entity_passages(self, query: requests.PageQuery, id: str) -> Json:
+    def entity_passages(self, query: requests.PageQuery, id: str) -> Passages:
         return self._passages(query, Entity, id)
 
-    def entity_graph(self, query: requests.GraphQuery, id: str) -> Json:
+    def entity_graph(self, query: requests.GraphQuery, id: str) -> Graph:
         """It and what is next to it."""
         atlas = self._atlas(query)
         return atlas.graph([atlas.record(Entity, id).id], limit=query.limit)
@@ -114,7 +130,7 @@ class Api:
     def document(self, query: requests.Query, id: str) -> Json:
         return self._atlas(query).document(id)
 
-    async def search(self, request: Request, query: requests.SearchQuery) -> Json:
+    async def search(self, request: Request, query: requests.SearchQuery) -> Found:
         """Questions, entities and passages, as one types. A search that does more than look
         words up counts as one of the concurrent questions. A search that calls a model needs
         POST, so that no link and no picture can start it."""
@@ -124,13 +140,11 @@ class Api:
                 422, "invalid_kinds", f"There is no {unknown[0][:50]!r}; there are: {', '.join(requests.KINDS)}."
             )
         served = self.index_of(query)
-        find: Callable[[], Json] = partial(
+        find: Callable[[], Found] = partial(
             search, served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever
         )
-        items: Json
         if query.retriever == requests.BY_WORDS:
-            items = await run_in_threadpool(find)
-            return items
+            return await run_in_threadpool(find)
 
         retriever = await run_in_threadpool(served.retriever, query.retriever)
         if request.method != "POST" and asks_a_model(retriever):
@@ -142,8 +156,7 @@ class Api:
                 {"Allow": "POST"},
             )
         async with self.slots.slot():
-            items = await run_in_threadpool(find)
-        return items
+            return await run_in_threadpool(find)
 
     def index_of(self, query: requests.Query) -> ServedIndex:
         """Raises RequestError for a name that there is not."""
@@ -159,23 +172,20 @@ class Api:
     def _atlas(self, query: requests.Query) -> Atlas:
         return self.index_of(query).atlas
 
-    def _passages(self, query: requests.PageQuery, kind: type[Any], id: str) -> Json:
+    def _passages(self, query: requests.PageQuery, kind: type[Any], id: str) -> Passages:
         atlas = self._atlas(query)
         return atlas.passages(atlas.record(kind, id).chunk_ids, query.offset, query.limit)
 
     # The catalogue
 
-    def entries(self, query: requests.CatalogueQuery) -> Json:
+    def entries(self, query: requests.CatalogueQuery) -> CatalogueItems:
         """Prepared answers; what waits comes in the order in which it is worth a look."""
         catalogue = self.index_of(query).catalogue
         if catalogue is None:
-            return {"exists": False, "counts": {}, **page_of([], query)}
+            return CatalogueItems(exists=False, counts={}, **page_of([], query))
         page = page_of(waiting(catalogue) if query.status == "waiting" else catalogue.entries(query.status), query)
-        names = ("number", "question", "status", "origin", "asked", "version")
-        items = [
-            {name: getattr(entry, name) for name in names} | {"answer": entry.answer[:300]} for entry in page["items"]
-        ]
-        return {"exists": True, "counts": catalogue.counts(), **page, "items": items}
+        items = [CatalogueItem.of(entry) for entry in page["items"]]
+        return CatalogueItems(**{"exists": True, "counts": catalogue.counts(), **page, "items": items})
 
     def entry(self, query: requests.Query, number: int) -> Json:
         """An entry with what its answer can be judged by, and its versions."""
@@ -209,7 +219,7 @@ class Api:
 
     # Asking
 
-    async def ask(self, request: Request, body: requests.AskRequest) -> Any:
+    async def ask(self, request: Request, body: requests.AskRequest) -> Answer | Response:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         program = body.program or DEFAULT_PROGRAM
         call = await self.call(request, self.index_of(body), program, body.question, body.retriever, body.options)
@@ -249,8 +259,8 @@ class Api:
             served, choice, answering, question, self.slots, record, refuse=refuse, anyway=anyway, log=self.question_log
         )
 
-    def health(self, query: requests.Query) -> Json:
-        return {"status": "ok"}
+    def health(self, query: requests.Query) -> Health:
+        return Health(status="ok")
 
 
 def page_of(items: Sequence[Any], query: requests.PageQuery) -> Json:
@@ -262,41 +272,43 @@ def page_of(items: Sequence[Any], query: requests.PageQuery) -> Json:
     }
 
 
-def status_json(served: ServedIndex) -> Json:
+def status_of(served: ServedIndex, names: Sequence[str]) -> Status:
     """What the index is, what it holds, and what can be asked; no setting, address or folder."""
     manifest, catalogue = served.index.manifest, served.catalogue
 
     def default(value: Any) -> Any:
         return value if isinstance(value, str | int | float | bool) else None
 
-    return {
-        "index": served.name,
-        "version": version("kraq-dspy"),
-        "complete": manifest.complete,
-        "updated_at": manifest.updated_at,
-        "encoder": shown_model(manifest.encoder_name),
-        "models": sorted({shown_model(name) for name in manifest.models.values()}),
-        "counts": {name: count for name, count in served.index.counts().items() if name != "failures"},
-        "levels": served.atlas.levels,
-        "edit": served.edit,
-        "catalogue": catalogue.counts() if catalogue else None,
-        "default_program": DEFAULT_PROGRAM,
-        "default_retriever": served.space.default_retriever,
-        "programs": [
-            {
-                "name": spec.name,
-                "help": spec.help,
-                "takes_retriever": spec.takes != "nothing",
-                "prepared_by": required_commands(spec.prepared),
-                "options": {
-                    option.name: {"default": default(option.default), "help": option.help}
+    return Status(
+        index=served.name,
+        indexes=list(names),
+        version=version("kraq-dspy"),
+        complete=manifest.complete,
+        updated_at=manifest.updated_at,
+        encoder=shown_model(manifest.encoder_name),
+        models=sorted({shown_model(name) for name in manifest.models.values()}),
+        counts={name: count for name, count in served.index.counts().items() if name != "failures"},
+        levels=served.atlas.levels,
+        edit=served.edit,
+        catalogue=catalogue.counts() if catalogue else None,
+        default_program=DEFAULT_PROGRAM,
+        default_retriever=served.space.default_retriever,
+        programs=[
+            ProgramView(
+                name=spec.name,
+                help=spec.help,
+                takes_retriever=spec.takes != "nothing",
+                prepared_by=list(required_commands(spec.prepared)),
+                options={
+                    option.name: ProgramOption(default=default(option.default), help=option.help)
                     for option in options_of(spec.options).values()
                 },
-            }
+            )
             for spec in iter(PROGRAMS)
         ],
-        "retrievers": [{"name": spec.name, "help": spec.help} for spec in iter(RETRIEVERS)],
-    }
+        retrievers=[RetrieverView(name=spec.name, help=spec.help) for spec in iter(RETRIEVERS)],
+        can_ask=True,
+    )
 
 
 def entry_json(served: ServedIndex, number: int) -> Json:

@@ -20,8 +20,10 @@ from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import RequestError, as_request_error, body_of
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.watch import RequestRecord
+from kraq_dspy.apps.views import Answer, SuggestedQuestion
 from kraq_dspy.errors import counted
-from kraq_dspy.models.lms.meter import FREE, Answer, Price, TappedJournal, working_on
+from kraq_dspy.models.lms.meter import FREE, Price, TappedJournal, working_on
+from kraq_dspy.models.lms.meter import Answer as MeteredAnswer
 from kraq_dspy.records import Hit, Turn, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
 from kraq_dspy.workspace.not_searched import is_searched
@@ -120,20 +122,20 @@ class UsageCount:
         self._prices = prices
         self._record = record
 
-    def _add(self, answer: Answer) -> None:
+    def _add(self, answer: MeteredAnswer) -> None:
         self.usage += answer.usage
         self._record.usage = self.usage
         self._record.cost += self._prices.get(answer.model, FREE).of(answer.usage)
 
 
-async def ask(call: ProgramCall) -> dict[str, Any]:
-    """The answer with its evidence, as JSON."""
+async def ask(call: ProgramCall) -> Answer:
+    """The answer with its evidence."""
     count = UsageCount(call.served.prices, call.record)
     async with call.slots.slot():
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
             prediction = await call.prepared() or await call.answer()
-            return await asyncio.to_thread(_answer_json, call, prediction, count.usage, time.perf_counter() - started)
+            return await asyncio.to_thread(_answer_of, call, prediction, count.usage, time.perf_counter() - started)
 
 
 async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
@@ -147,7 +149,8 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
             with working_on(STAGE, uuid4().hex, count.journal):
                 started = time.perf_counter()
                 if prepared := await call.prepared():
-                    yield "answer", await asyncio.to_thread(_answer_json, call, prepared, count.usage, 0.0)
+                    answer = await asyncio.to_thread(_answer_of, call, prepared, count.usage, 0.0)
+                    yield "answer", answer.to_json()
                     return
 
                 async with aclosing(call.streamed()) as values:
@@ -158,8 +161,8 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
                             yield "text", {"text": value.chunk}
                         else:
                             seconds = time.perf_counter() - started
-                            answer = await asyncio.to_thread(_answer_json, call, value, count.usage, seconds)
-                            yield "answer", answer
+                            answer = await asyncio.to_thread(_answer_of, call, value, count.usage, seconds)
+                            yield "answer", answer.to_json()
     except Exception as error:  # noqa: BLE001 (the response has begun: the client is told in it)
         yield "error", body_of(as_request_error(error))
 
@@ -217,7 +220,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> A
             await asyncio.wait(tasks)
 
 
-def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, seconds: float) -> dict[str, Any]:
+def _answer_of(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, seconds: float) -> Answer:
     choice, atlas = call.choice, call.served.atlas
     refused = is_refusal(prediction)
     call.record.answered = True
@@ -225,27 +228,21 @@ def _answer_json(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, s
     _keep_question(call, prediction, refused=refused)
 
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
-    return {
-        "question": call.question,
-        "standalone_question": str(prediction.get("standalone_question") or ""),
-        "index": call.served.name,
-        "program": choice.spec.name,
-        "model": call.served.model_of(choice),
-        "answer": str(prediction.get("answer") or ""),
-        "refused": refused,
-        "answerable": prediction.get("answerable"),
-        "answerable_score": prediction.get("answerable_score"),
-        "hits": [
-            {**atlas.passage(hit.chunk), "score": float(hit.score), "query": hit.query, "why": hit.why}
-            for hit in prediction.get("hits") or ()
-            if isinstance(hit, Hit)
-        ],
-        "notes": [line.plain for line in prediction_lines(choice, prediction)],
-        "next_questions": [each.to_dict() for each in prediction.get("next_questions") or ()],
-        "details": {key: plain(prediction.get(key)) for key in choice.spec.keys if key in prediction},
-        "timings": {**timings, "wall": timings.get("wall", seconds)},
-        "usage": plain(usage),
-    }
+    return Answer.of(
+        prediction,
+        question=call.question,
+        standalone_question=str(prediction.get("standalone_question") or ""),
+        index=call.served.name,
+        program=choice.spec.name,
+        model=call.served.model_of(choice),
+        answerable_score=prediction.get("answerable_score"),
+        hits=[atlas.found(hit) for hit in prediction.get("hits") or () if isinstance(hit, Hit)],
+        notes=[line.plain for line in prediction_lines(choice, prediction)],
+        next_questions=SuggestedQuestion.all_of(prediction.get("next_questions")),
+        details={key: plain(prediction.get(key)) for key in choice.spec.keys if key in prediction},
+        timings={**timings, "wall": timings.get("wall", seconds)},
+        usage=plain(usage),
+    )
 
 
 def _keep_question(call: ProgramCall, prediction: dspy.Prediction, *, refused: bool) -> None:

@@ -3,15 +3,19 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
 from kraq_dspy.apps.serve.refusals import not_found
+from kraq_dspy.apps.serve.replies import Count, Edge, Graph, Link, Node
+from kraq_dspy.apps.serve.replies import Entity as EntityView
+from kraq_dspy.apps.views import Community as CommunityView
+from kraq_dspy.apps.views import CommunityBrief, CommunitySummary, EntityBrief, FoundPassage, Mention, Passage, Passages
+from kraq_dspy.apps.views import Question as QuestionView
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.indexing.prepare.graph import IndexGraph
-from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Hit, Question, Summary
 from kraq_dspy.workspace.topics import topics
 
 Json = dict[str, Any]
@@ -42,68 +46,53 @@ class Atlas:
         return topics(self.index, self.questions)
 
     @cached_property
-    def communities(self) -> dict[str, Json]:
-        """The communities in brief, by id, broadest first and the largest of a level first. `title`
-        is the summary's, `question` the question's text, `topic` what to show for it where a
-        template asked about much; "" without one."""
+    def communities(self) -> dict[str, CommunityBrief]:
+        """The communities in brief, by id, broadest first and the largest of a level first."""
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
         questions = {each.community_id: each.text for each in self.questions}
         topic_of = {each.community_id: self.topics.get(each.id, "") for each in self.questions}
 
-        briefs: list[Json] = [
-            {
-                "id": each.id,
-                "level": each.level,
-                "parent_id": each.parent_id,
-                "n_children": len(each.child_ids),
-                "n_entities": len(each.entity_ids),
-                "n_passages": len(each.chunk_ids),
-                "title": titles.get(each.id, ""),
-                "question": questions.get(each.id, ""),
-                "topic": topic_of.get(each.id, ""),
-            }
+        briefs = [
+            CommunityBrief.of(
+                each,
+                titles.get(each.id, ""),
+                parent_id=each.parent_id,
+                question=questions.get(each.id, ""),
+                topic=topic_of.get(each.id, ""),
+            )
             for each in self.index.all(Community)
         ]
 
-        briefs.sort(key=lambda brief: (brief["level"], -brief["n_passages"], -brief["n_entities"], brief["id"]))
-        return {brief["id"]: brief for brief in briefs}
+        briefs.sort(key=lambda brief: (brief.level, -brief.n_passages, -brief.n_entities, brief.id))
+        return {brief.id: brief for brief in briefs}
 
     @cached_property
-    def children(self) -> dict[str | None, list[Json]]:
+    def children(self) -> dict[str | None, list[CommunityBrief]]:
         """The communities in brief, by the id of the broader one; None for those of the broadest
         level."""
-        below: defaultdict[str | None, list[Json]] = defaultdict(list)
+        below: defaultdict[str | None, list[CommunityBrief]] = defaultdict(list)
         for brief in self.communities.values():
-            below[brief["parent_id"]].append(brief)
+            below[brief.parent_id].append(brief)
         return dict(below)
 
     @cached_property
-    def levels(self) -> list[Json]:
+    def levels(self) -> list[Count]:
         """Count for each level how many communities and how many questions."""
-        depth = 1 + max((brief["level"] for brief in self.communities.values()), default=-1)
-        levels = [{"level": level, "communities": 0, "questions": 0} for level in range(depth)]
+        depth = 1 + max((brief.level for brief in self.communities.values()), default=-1)
+        levels = [Count(level=level, communities=0, questions=0) for level in range(depth)]
         for brief in self.communities.values():
-            levels[brief["level"]]["communities"] += 1
+            levels[brief.level].communities += 1
         for question in self.questions:
             if 0 <= question.level < depth:
-                levels[question.level]["questions"] += 1
+                levels[question.level].questions += 1
         return levels
 
     @cached_property
-    def entities(self) -> dict[str, Json]:
+    def entities(self) -> dict[str, EntityBrief]:
         """The entities in brief, by id, the best connected first."""
-        briefs: list[Json] = [
-            {
-                "id": each.id,
-                "name": each.name,
-                "type": each.type,
-                "degree": each.degree,
-                "n_passages": len(each.chunk_ids),
-            }
-            for each in self.index.all(Entity)
-        ]
-        briefs.sort(key=lambda brief: (-brief["degree"], -brief["n_passages"], brief["name"]))
-        return {brief["id"]: brief for brief in briefs}
+        briefs = [EntityBrief.of(each) for each in self.index.all(Entity)]
+        briefs.sort(key=lambda brief: (-brief.degree, -brief.n_passages, brief.name))
+        return {brief.id: brief for brief in briefs}
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -129,11 +118,11 @@ class Atlas:
         return dict(names)
 
     @cached_property
-    def _mentions(self) -> dict[str, list[Json]]:
+    def _mentions(self) -> dict[str, list[Mention]]:
         """What was found in the passages that were shown last."""
         return {}
 
-    def mentions(self, chunk: Chunk) -> list[Json]:
+    def mentions(self, chunk: Chunk) -> list[Mention]:
         """Tell where a chunk's text names its entities: `start` and `end` in characters (Unicode
         code points), without overlaps. Whole words only; of names within each other the longest."""
         known = self._mentions.get(chunk.id)
@@ -143,7 +132,7 @@ class Atlas:
             known = self._mentions[chunk.id] = self._find_mentions(chunk)
         return known
 
-    def _find_mentions(self, chunk: Chunk) -> list[Json]:
+    def _find_mentions(self, chunk: Chunk) -> list[Mention]:
         named = self.mentioned_in.get(chunk.id, ())
         ids = {name.casefold(): entity_id for entity_id, name in named if name.strip()}
         if not ids:
@@ -151,22 +140,24 @@ class Atlas:
         longest_first = sorted(ids, key=lambda name: (-len(name), name))
         pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
         return [
-            {"start": match.start(), "end": match.end(), "entity_id": ids[match[0].casefold()]}
+            Mention(start=match.start(), end=match.end(), entity_id=ids[match[0].casefold()])
             for match in pattern.finditer(chunk.text)
             if match[0].casefold() in ids
         ]
 
-    def passage(self, chunk: Chunk) -> Json:
-        return {
-            "id": chunk.id,
-            "document_id": chunk.document_id,
-            "title": chunk.title or self.titles.get(chunk.document_id, ""),
-            "position": chunk.position,
-            "text": chunk.text,
-            "mentions": self.mentions(chunk),
-        }
+    def passage(self, chunk: Chunk) -> Passage:
+        return Passage.of(chunk, self._title_of(chunk), self.mentions(chunk))
 
-    def passages(self, chunk_ids: Sequence[str], offset: int = 0, limit: int = FIRST) -> Json:
+    def found(self, hit: Hit) -> FoundPassage:
+        chunk, score = hit.chunk, float(hit.score)
+        return FoundPassage.of(
+            chunk, self._title_of(chunk), self.mentions(chunk), score=score, query=hit.query, why=hit.why
+        )
+
+    def _title_of(self, chunk: Chunk) -> str:
+        return chunk.title or self.titles.get(chunk.document_id, "")
+
+    def passages(self, chunk_ids: Sequence[str], offset: int = 0, limit: int = FIRST) -> Passages:
         """Return those that are still there: an index may change while it is read."""
         some = chunk_ids[offset : offset + limit]
         try:
@@ -174,7 +165,7 @@ class Atlas:
         except UnknownRecordError:
             present = set(self.index.ids(Chunk))
             chunks = self.index.get(Chunk, [each for each in some if each in present])
-        return {"total": len(chunk_ids), "offset": offset, "items": list(map(self.passage, chunks))}
+        return Passages(total=len(chunk_ids), offset=offset, items=list(map(self.passage, chunks)))
 
     def record(self, kind: type[Any], record_id: str) -> Any:
         """Raises RequestError for an id that is not there."""
@@ -183,34 +174,34 @@ class Atlas:
         except UnknownRecordError:
             raise not_found(kind.__name__.lower(), record_id) from None
 
-    def community(self, community_id: str) -> Json:
+    def community(self, community_id: str) -> CommunityView:
         """Return what stands above and below it, its summary, entities and first passages."""
         community = self.record(Community, community_id)
-        if community_id not in self.communities:
+        brief = self.communities.get(community_id)
+        if brief is None:
             raise not_found("community", community_id)
 
-        path: list[Json] = []
-        above = self.communities[community_id]["parent_id"]
+        path: list[CommunityBrief] = []
+        above = brief.parent_id
         while above is not None and above in self.communities:
             path.insert(0, self.communities[above])
-            above = path[0]["parent_id"]
+            above = path[0].parent_id
 
         try:
             [summary] = self.index.get(Summary, [community_id])
         except UnknownRecordError:  # too small for one
             summary = None
 
-        return {
-            **self.communities[community_id],
-            "path": path,
-            "children": self.children.get(community_id, []),
-            "summary": summary
-            and {"title": summary.title, "text": summary.text, "findings": list(map(asdict, summary.findings))},
-            "entities": [self.entities[each] for each in self._best_connected(community.entity_ids)[:MOST]],
-            "passages": self.passages(community.chunk_ids),
-        }
+        return CommunityView(
+            **dict(brief),
+            path=path,
+            children=self.children.get(community_id, []),
+            summary=None if summary is None else CommunitySummary.of(summary),
+            entities=[self.entities[each] for each in self._best_connected(community.entity_ids)[:MOST]],
+            passages=self.passages(community.chunk_ids),
+        )
 
-    def entity(self, entity_id: str) -> Json:
+    def entity(self, entity_id: str) -> EntityView:
         """Its links, the strongest first (`to`: whether one leads from it to the other), claims, communities and first
         passages."""
         entity = self.record(Entity, entity_id)
@@ -219,22 +210,25 @@ class Atlas:
             is_outgoing = link.source_id == entity_id
             other = link.target_id if is_outgoing else link.source_id
             if other in self.entities:
-                what = {"predicate": link.predicate, "description": link.description, "weight": link.weight}
-                links.append({"to": is_outgoing, **what, "entity": self.entities[other]})
+                links.append(
+                    Link(
+                        to=is_outgoing,
+                        predicate=link.predicate,
+                        description=link.description,
+                        weight=link.weight,
+                        entity=self.entities[other],
+                    )
+                )
 
-        return {
-            "id": entity.id,
-            "name": entity.name,
-            "type": entity.type,
-            "description": entity.description,
-            "names": list(entity.names),
-            "degree": entity.degree,
-            "n_passages": len(entity.chunk_ids),
-            "claims": [claim.statement for claim in self.index.all(Claim, entity_id=entity_id)],
-            "links": links[:MOST],
-            "communities": [self.communities[each] for each in self.communities_of.get(entity_id, ())],
-            "passages": self.passages(entity.chunk_ids),
-        }
+        return EntityView.of(
+            entity,
+            description=entity.description,
+            names=list(entity.names),
+            claims=[claim.statement for claim in self.index.all(Claim, entity_id=entity_id)],
+            links=links[:MOST],
+            communities=[self.communities[each] for each in self.communities_of.get(entity_id, ())],
+            passages=self.passages(entity.chunk_ids),
+        )
 
     def document(self, document_id: str) -> Json:
         """The whole text, with passages and mentions as spans of it, and the narrowest questions that lead to it."""
@@ -242,7 +236,7 @@ class Atlas:
         passages = []
         for chunk in sorted(self.index.all(Chunk, document_id=document_id), key=lambda chunk: chunk.position):
             mentions = [
-                {**each, "start": each["start"] + chunk.start, "end": each["end"] + chunk.start}
+                Mention(start=each.start + chunk.start, end=each.end + chunk.start, entity_id=each.entity_id)
                 for each in self.mentions(chunk)
             ]
             span = {"id": chunk.id, "start": chunk.start, "end": chunk.end, "position": chunk.position}
@@ -259,7 +253,7 @@ class Atlas:
             "questions": list(map(self.question, questions[:MOST])),
         }
 
-    def graph(self, inside: Sequence[str], *, limit: int) -> Json:
+    def graph(self, inside: Sequence[str], *, limit: int) -> Graph:
         """The entities `inside` and what is next to them, at most `limit` nodes, the best connected first; every link
         among them, strongest first."""
         core, graph = set(inside), IndexGraph(self.index)
@@ -277,27 +271,19 @@ class Atlas:
         shown = set(nodes)
         edges = [link for link in links.values() if {link.source_id, link.target_id} <= shown]
         edges.sort(key=lambda link: -link.weight)
-        return {
-            "nodes": [{**self.entities[each], "inside": each in core} for each in nodes],
-            "edges": [
-                {"source": link.source_id, "target": link.target_id, "predicate": link.predicate, "weight": link.weight}
+        return Graph(
+            nodes=[Node(**dict(self.entities[each]), inside=each in core) for each in nodes],
+            edges=[
+                Edge(source=link.source_id, target=link.target_id, predicate=link.predicate, weight=link.weight)
                 for link in edges[:EDGES]
             ],
-            "n_left_out": len(inner) + len(outer) - len(nodes),
-        }
+            n_left_out=len(inner) + len(outer) - len(nodes),
+        )
 
     def _best_connected(self, entity_ids: Any) -> list[str]:
         """Return those of them that are there, in this order."""
         present = [each for each in entity_ids if each in self.entities]
-        return sorted(present, key=lambda each: (-self.entities[each]["degree"], each))
+        return sorted(present, key=lambda each: (-self.entities[each].degree, each))
 
-    def question(self, question: Question) -> Json:
-        return {
-            "id": question.id,
-            "text": question.text,
-            "topic": self.topics.get(question.id, ""),
-            "level": question.level,
-            "community_id": question.community_id,
-            "n_passages": len(question.chunk_ids),
-            "n_documents": len(question.document_ids),
-        }
+    def question(self, question: Question) -> QuestionView:
+        return QuestionView.of(question, self.topics.get(question.id, ""))

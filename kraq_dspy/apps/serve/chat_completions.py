@@ -144,7 +144,8 @@ class ChatCompletions:
         answer = await while_connected(request, ask(call))
         if answer is None:
             return Response(status_code=GONE)
-        return _completion(body.model, _content(answer), _usage(answer), kraq=answer)
+        fields = answer.to_json()
+        return _completion(body.model, _content(fields), _usage(fields), kraq=fields)
 
     def _names(self) -> Iterator[str]:
         for index_name in self.api.served:

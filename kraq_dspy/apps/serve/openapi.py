@@ -4,11 +4,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from kraq_dspy.apps.serve.replies import REPLIES
+from kraq_dspy.apps.views import View
 
 Address = tuple[str, Callable[..., Any], type[BaseModel]]
 """A path, the method that answers there, and what its parameters or its body may be."""
@@ -58,7 +58,7 @@ def described(reading: Iterable[Address], posting: Iterable[Address]) -> dict[st
 
 def _operation(method: str, path: str, answer: Callable[..., Any], schemas: dict[str, Any]) -> dict[str, Any]:
     reply: dict[str, Any] = {}
-    if model := REPLIES.get((method, _plain(path))):
+    if model := reply_of(answer):
         schemas[model.__name__] = _schema(model, schemas)
         reply = {"$ref": f"#/components/schemas/{model.__name__}"}
 
@@ -77,6 +77,13 @@ def _operation(method: str, path: str, answer: Callable[..., Any], schemas: dict
 
     summary = (inspect.getdoc(answer) or "").partition("\n\n")[0].replace("\n", " ")
     return {"summary": summary, **operation} if summary else operation
+
+
+def reply_of(answer: Callable[..., Any]) -> type[View] | None:
+    """The view that a method of the API says that it returns, if it does; the others answer with JSON of any kind."""
+    returned = inspect.signature(answer).return_annotation
+    views = [each for each in (returned, *get_args(returned)) if isinstance(each, type) and issubclass(each, View)]
+    return views[0] if views else None
 
 
 def _query_parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:

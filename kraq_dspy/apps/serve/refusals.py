@@ -12,6 +12,7 @@ import orjson
 from starlette.responses import JSONResponse, Response
 
 from kraq_dspy import errors
+from kraq_dspy.apps.views import View
 
 logger = logging.getLogger(__name__)
 
@@ -79,9 +80,16 @@ class Json(JSONResponse):
 
     def render(self, content: Any) -> bytes:
         with suppress(TypeError):  # half of a pair, or a number of more than 64 bits
-            return orjson.dumps(content)
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            return orjson.dumps(content, default=_plain)
+        text = json.dumps(content, default=_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "backslashreplace")
+
+
+def _plain(value: Any) -> Any:
+    """Raises TypeError for what is no view."""
+    if isinstance(value, View):
+        return value.to_json()
+    raise TypeError(f"{type(value).__name__} has no JSON.")
 
 
 def response_of(error: BaseException) -> Response:

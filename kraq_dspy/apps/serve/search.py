@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from kraq_dspy.apps.serve.atlas import Json
+from kraq_dspy.apps.serve.replies import Found
 from kraq_dspy.apps.serve.requests import BY_WORDS, KINDS
 from kraq_dspy.apps.serve.served import ServedIndex
 
@@ -19,15 +19,15 @@ def with_words(items: Iterable[T], q: str, text: Callable[[T], str]) -> list[T]:
 
 def search(
     served: ServedIndex, text: str, *, limit: int, kinds: tuple[str, ...] = KINDS, retriever: str = BY_WORDS
-) -> Json:
+) -> Found:
     """Return what each kind has for the text, best first; nothing for a text without words.
 
     `retriever` finds the passages. With another one than by words, questions are found by meaning as well.
     """
-    answer: Json = {"query": text, **{kind: [] for kind in kinds}}
+    answer: dict[str, Any] = {"query": text, **{kind: [] for kind in kinds}}
     words = re.findall(r"\w+", text.casefold())
     if not words:
-        return answer
+        return Found(**answer)
 
     atlas = served.atlas
     if "questions" in kinds:
@@ -38,15 +38,13 @@ def search(
         answer["questions"] = list(map(atlas.question, matches))
 
     if "entities" in kinds:
-        answer["entities"] = _by_words(words, atlas.entities.values(), lambda entity: entity["name"], limit)
+        answer["entities"] = _by_words(words, atlas.entities.values(), lambda entity: entity.name, limit)
     if "passages" in kinds:
         hits = served.retriever(retriever)(text, limit)
         if not hits and retriever == BY_WORDS and len(words) > 1:  # the last word is still being typed
             hits = served.retriever(retriever)(" ".join(words[:-1]), limit)
-        answer["passages"] = [
-            {**atlas.passage(hit.chunk), "score": hit.score, "why": hit.why, "query": hit.query} for hit in hits
-        ]
-    return answer
+        answer["passages"] = list(map(atlas.found, hits))
+    return Found(**answer)
 
 
 def _by_words(words: list[str], items: Iterable[T], text: Callable[[T], str], limit: int) -> list[T]:

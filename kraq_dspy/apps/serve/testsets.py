@@ -174,7 +174,7 @@ def _community_json(served: ServedIndex, community: CoveredCommunity) -> Json:
     return {
         "id": community.community_id,
         "title": community.title,
-        "question": known["question"] if known else "",
+        "question": known.question if known else "",
         "document_id": "" if known else community.community_id.removeprefix("document "),
         "n_passages": len(community.chunk_ids),
         "questions": community.questions,

@@ -1,6 +1,7 @@
 """Tests how results are cut for an agent: page after page, and texts between words."""
 
-from kraq_dspy.apps.mcp.tools import page, passage, shortened
+from kraq_dspy.apps.mcp.tools import page
+from kraq_dspy.apps.views import AgentPassage, shortened
 from kraq_dspy.records import Chunk, Hit
 
 
@@ -17,5 +18,5 @@ def test_text_is_cut_between_words_and_says_so() -> None:
     assert shortened("one two three", 10) == "one two…"
     assert shortened("0123456789abc", 10) == "012345678…"
     long = Chunk("c", "d", 0, 0, 900, "word " * 180, 180)
-    assert passage(Hit(long, 1.0, "q"))["is_cut"]
-    assert len(passage(Hit(long, 1.0, "q"))["text"]) <= 700
+    assert AgentPassage.of(Hit(long, 1.0, "q")).is_cut
+    assert len(AgentPassage.of(Hit(long, 1.0, "q")).text) <= 700

@@ -1,0 +1,373 @@
+"""Shapes questions, passages, communities and answers for people, once for each door of an index.
+
+`--json`, HTTP and its page, and an agent's tools take these views. A view's fields are the keys of its JSON, and
+/openapi.json describes them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kraq_dspy._internal.rag_prediction import REFUSAL
+from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.records import Community as StoredCommunity
+from kraq_dspy.records import Entity as StoredEntity
+from kraq_dspy.records import Question as StoredQuestion
+from kraq_dspy.records import Summary as StoredSummary
+
+if TYPE_CHECKING:
+    import dspy
+
+    from kraq_dspy.workspace.suggesting import SuggestedQuestion as Suggestion
+
+SNIPPET = 700
+"""Characters of a passage, a summary or a description that an agent sees; `read_document` gives all of a text."""
+
+
+class View(BaseModel):
+    """A JSON object with these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the fields that were given, under the names that the door is known for."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+
+def shortened(text: str, length: int = SNIPPET) -> str:
+    """Shorten a text to at most `length` characters, cut between words if there are any, with
+    "…" if it was cut."""
+    if len(text) <= length:
+        return text
+    beginning = text[: length - 1]
+    return f"{beginning[: beginning.rfind(' ')] if ' ' in beginning[length // 2 :] else beginning}…"
+
+
+# Questions
+
+
+class QuestionView(View):
+    """`topic` stands for the text where no model wrote a question of a broad community."""
+
+    id: str
+    text: str
+    topic: str
+    level: int
+    community_id: str | None
+
+    @classmethod
+    def of(cls, question: StoredQuestion, topic: str, **more: Any) -> Self:
+        return cls(
+            id=question.id,
+            text=question.text,
+            topic=topic,
+            level=question.level,
+            community_id=question.community_id,
+            **cls.of_record(question),
+            **more,
+        )
+
+    @classmethod
+    def of_record(cls, question: StoredQuestion) -> dict[str, Any]:
+        """What this door tells of the record besides."""
+        return {}
+
+
+class Question(QuestionView):
+    """`topic` stands for the text where no model wrote a question of a broad community."""
+
+    n_passages: int
+    n_documents: int
+
+    @classmethod
+    def of_record(cls, question: StoredQuestion) -> dict[str, Any]:
+        return {"n_passages": len(question.chunk_ids), "n_documents": len(question.document_ids)}
+
+
+class AgentQuestion(QuestionView):
+    """`similarity` to what was asked for is a cosine, None if nothing was."""
+
+    id: str = Field(serialization_alias="question_id")
+    n_documents: int
+    similarity: float | None
+
+    @classmethod
+    def of_record(cls, question: StoredQuestion) -> dict[str, Any]:
+        return {"n_documents": len(question.document_ids)}
+
+
+class ListedQuestion(QuestionView):
+    """The whole record, with its topic."""
+
+    source: str
+    chunk_ids: list[str]
+    document_ids: list[str]
+    model: str
+    duplicate_of: str | None
+    names: list[str]
+
+    @classmethod
+    def of_record(cls, question: StoredQuestion) -> dict[str, Any]:
+        return {name: value for name, value in asdict(question).items() if name not in QuestionView.model_fields}
+
+
+class SuggestedQuestion(View):
+    """With the community, the passage and the document that it leads to."""
+
+    text: str
+    question_id: str
+    community_id: str | None
+    chunk_id: str
+    document_id: str
+    title: str
+
+    @classmethod
+    def all_of(cls, suggested: "Sequence[Suggestion] | None") -> list[Self]:
+        return [cls.model_validate(each.to_dict()) for each in suggested or ()]
+
+
+# Passages
+
+
+class PassageView(View):
+    id: str
+    document_id: str
+    title: str
+    text: str
+
+
+class Mention(View):
+    """Where a text names an entity, in characters."""
+
+    start: int
+    end: int
+    entity_id: str
+
+
+class Passage(PassageView):
+    position: int
+    mentions: list[Mention]
+
+    @classmethod
+    def of(cls, chunk: Chunk, title: str, mentions: Sequence[Mention], **more: Any) -> Self:
+        return cls(
+            id=chunk.id,
+            document_id=chunk.document_id,
+            title=title,
+            text=chunk.text,
+            position=chunk.position,
+            mentions=list(mentions),
+            **more,
+        )
+
+
+class FoundPassage(Passage):
+    """`query` is what it was found with, `why` what leads to it."""
+
+    score: float
+    query: str
+    why: str
+
+
+class AgentPassage(PassageView):
+    """`text` is cut where `is_cut`: read_document(chunk_id) goes on from its beginning."""
+
+    id: str = Field(serialization_alias="chunk_id")
+    is_cut: bool
+    score: float
+    query: str
+    why: str
+
+    @classmethod
+    def of(cls, hit: Hit) -> Self:
+        chunk = hit.chunk
+        text = shortened(chunk.text)
+        return cls(
+            id=chunk.id,
+            document_id=chunk.document_id,
+            title=chunk.title,
+            text=text,
+            is_cut=text != chunk.text,
+            score=round(float(hit.score), 4),
+            query=hit.query,
+            why=hit.why,
+        )
+
+
+class Passages(View):
+    total: int
+    offset: int
+    items: list[Passage]
+
+
+# Entities and communities
+
+
+class EntityBrief(View):
+    id: str
+    name: str
+    type: str
+    degree: int
+    n_passages: int
+
+    @classmethod
+    def of(cls, entity: StoredEntity, **more: Any) -> Self:
+        return cls(
+            id=entity.id,
+            name=entity.name,
+            type=entity.type,
+            degree=entity.degree,
+            n_passages=len(entity.chunk_ids),
+            **more,
+        )
+
+
+class Named(View):
+    """An entity, a community or a passage by its id, with the name or title that a reader knows it by."""
+
+    id: str
+    name: str
+
+
+class CommunityView(View):
+    """`title` is the summary's, "" without one."""
+
+    id: str
+    level: int
+    title: str
+    n_children: int
+    n_entities: int
+    n_passages: int
+
+    @classmethod
+    def of(cls, community: StoredCommunity, title: str, **more: Any) -> Self:
+        return cls(
+            id=community.id,
+            level=community.level,
+            title=title,
+            n_children=len(community.child_ids),
+            n_entities=len(community.entity_ids),
+            n_passages=len(community.chunk_ids),
+            **more,
+        )
+
+
+class CommunityBrief(CommunityView):
+    """`question` is the text of the community's question, `topic` what to show for it where a template asked about
+    much; "" without one."""
+
+    parent_id: str | None
+    question: str
+    topic: str
+
+
+class Finding(View):
+    summary: str
+    explanation: str
+
+
+class CommunitySummary(View):
+    title: str
+    text: str
+    findings: list[Finding]
+
+    @classmethod
+    def of(cls, summary: StoredSummary) -> Self:
+        findings = [Finding(summary=each.summary, explanation=each.explanation) for each in summary.findings]
+        return cls(title=summary.title, text=summary.text, findings=findings)
+
+
+class Community(CommunityBrief):
+    """`path` are those above it, the broadest first."""
+
+    path: list[CommunityBrief]
+    children: list[CommunityBrief]
+    summary: CommunitySummary | None
+    entities: list[EntityBrief]
+    passages: Passages
+
+
+class AgentCommunity(CommunityView):
+    """`children`, `entities` and `passages` are the first of those that are counted."""
+
+    id: str = Field(serialization_alias="community_id")
+    summary: str
+    findings: list[str]
+    questions: list[AgentQuestion]
+    parent: Named | None
+    children: list[Named]
+    entities: list[Named]
+    passages: list[Named]
+
+
+# Answers
+
+
+class AnswerView(View):
+    """`answerable` says whether the passages hold an answer, `refused` that none was given for that reason."""
+
+    question: str
+    program: str
+    model: str
+    answer: str
+    refused: bool
+    answerable: bool | None
+
+    @classmethod
+    def of(cls, prediction: "dspy.Prediction", **more: Any) -> Self:
+        return cls(
+            answer=str(prediction.get("answer") or ""),
+            refused=prediction.get("source") == REFUSAL,
+            answerable=prediction.get("answerable"),
+            **more,
+        )
+
+
+class Usage(View):
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+
+
+class Answer(AnswerView):
+    """`answerable` says whether the passages hold an answer, `refused` that none was given for that reason. `notes` say
+    in lines how the program came to its answer."""
+
+    standalone_question: str
+    index: str
+    answerable_score: float | None
+    hits: list[FoundPassage]
+    notes: list[str]
+    next_questions: list[SuggestedQuestion]
+    details: dict[str, Any]
+    timings: dict[str, float]
+    usage: Usage
+
+
+class AgentAnswer(AnswerView):
+    """`evidence` has the first of `n_passages`."""
+
+    evidence: list[AgentPassage]
+    n_passages: int
+    next_questions: list[str]
+    seconds: float
+
+
+class PrintedAnswer(View):
+    """The prediction with all its fields, which are the program's own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    question: str
+    program: str
+    model: str
+    next_questions: list[SuggestedQuestion]
+
+    @classmethod
+    def of(cls, prediction: "dspy.Prediction", question: str, program: str, model: str) -> Self:
+        suggested = SuggestedQuestion.all_of(prediction.get("next_questions"))
+        asked = {"question": question, "program": program, "model": model}
+        return cls(**{**asked, **prediction.toDict(), "next_questions": suggested})
