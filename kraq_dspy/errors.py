@@ -196,10 +196,25 @@ def lacks_files(error: BaseException | None) -> OSError | None:
     >>> lacks_files(ValueError("no answer")) is None
     True
     """
+    return _of_the_system(error, errno.EMFILE, errno.ENFILE)
+
+
+def lacks_room(error: BaseException | None) -> OSError | None:
+    """The error, or one behind it, of a file that may not grow: the disk or a quota is full, or the process may write
+    no file so large (ulimit -f).
+
+    >>> lacks_room(OSError(errno.EFBIG, "File too large")).strerror
+    'File too large'
+    """
+    return _of_the_system(error, errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
+
+
+def _of_the_system(error: BaseException | None, *numbers: int) -> OSError | None:
+    """The error, or one behind it, with one of the numbers of the system."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        if isinstance(error, OSError) and error.errno in numbers:
             return error
         error = error.__cause__ or error.__context__
     return None

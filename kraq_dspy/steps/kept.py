@@ -23,7 +23,7 @@ from kraq_dspy._internal.options import type_adapter
 from kraq_dspy._internal.step import without_advice
 from kraq_dspy.asset.store.own_files import require_descriptors
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.errors import KraqError, lacks_files
+from kraq_dspy.errors import KraqError, lacks_files, lacks_room
 from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.envelope import cut_off, flaws_heard, with_flaws
 from kraq_dspy.models.lms.kraq_lm import KraqLM
@@ -103,9 +103,11 @@ class ProgramRunner:
                     made = await run_program(program, lm, stage, item.id, item.inputs, tapped, lambda: self._slots)
                 except KraqError:
                     raise
-                except Exception as error:  # noqa: BLE001 (what breaks an item costs it alone; the reason is kept)
+                except Exception as error:
                     if (of_files := lacks_files(error)) is not None:
                         require_descriptors(of_files)  # the machine's fault, not that of the item or its model
+                    if (of_room := lacks_room(error)) is not None:
+                        raise of_room from error
                     reason = reason_of(error)
                     keeper.fail(item.id, reason)
                     failures.add(item.name or item.id, reason, item.document)

@@ -32,7 +32,7 @@ class Shelf:
 
 
 class Shouting(dspy.Module):
-    """A word in capitals; "bad" ones fail, "spent" and "unopened" end the run."""
+    """A word in capitals; "bad" ones fail; "spent", "unopened" and "too large" end the run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,6 +44,8 @@ class Shouting(dspy.Module):
             raise ValueError("no")
         if word == "unopened":
             raise ValueError("no answer") from OSError(errno.EMFILE, "Too many open files", "x.py")
+        if word == "too large":
+            raise ValueError("no answer") from OSError(errno.EFBIG, "File too large")
         if word == "spent":
             raise BudgetExceededError("spent")
         return dspy.Prediction(loud=word.upper())
@@ -88,6 +90,13 @@ def test_a_process_that_may_open_no_more_files_ends_the_run_and_no_model_is_blam
     shelf = Shelf()
     with pytest.raises(IndexStateError, match=r"No more files can be opened.*ulimit -n"):
         mapped(shelf, items("a", "unopened", "b"))
+    assert (list(shelf.outcomes), shelf.failed) == (["a"], {})
+
+
+def test_a_file_that_may_not_grow_ends_the_run_and_is_no_fault_of_the_model() -> None:
+    shelf = Shelf()
+    with pytest.raises(OSError, match="File too large"):
+        mapped(shelf, items("a", "too large", "b"))
     assert (list(shelf.outcomes), shelf.failed) == (["a"], {})
 
 

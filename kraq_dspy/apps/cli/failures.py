@@ -3,7 +3,7 @@
 import errno
 import logging
 
-from kraq_dspy.errors import TOO_LITTLE_MEMORY, KraqError, ModelError, lacks_files, lacks_memory
+from kraq_dspy.errors import TOO_LITTLE_MEMORY, KraqError, ModelError, lacks_files, lacks_memory, lacks_room
 
 logger = logging.getLogger(__name__)
 
@@ -16,8 +16,9 @@ def in_words(error: Exception) -> KraqError | None:
         return error
     if (of_files := lacks_files(error)) is not None:
         return _of_open_files(of_files)
-    if isinstance(error, OSError):
-        return _of_a_file(error)
+    of_file = lacks_room(error) or error
+    if isinstance(of_file, OSError):
+        return _of_a_file(of_file)
     from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
 
     return _of_a_model(error) if isinstance(error, DSPyError) else None
@@ -25,12 +26,19 @@ def in_words(error: Exception) -> KraqError | None:
 
 def _of_a_file(error: OSError) -> KraqError | None:
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-    if error.filename is None and not is_full:
+    is_limited = error.errno == errno.EFBIG
+    if error.filename is None and not is_full and not is_limited:
         return None
     logger.info("The error in full", exc_info=error)
     if is_full:
         where = f" at {str(error.filename)!r}" if error.filename else ""
         return KraqError(f"The disk is full{where}. Free some space, or write elsewhere, and run it again.")
+    if is_limited:
+        of_file = f" {str(error.filename)!r}" if error.filename else " the file"
+        return KraqError(
+            f"The process may not write{of_file} so large: {error.strerror}. Let it write larger files (ulimit -f "
+            "unlimited), and run it again."
+        )
     return KraqError(f"{str(error.filename)!r} cannot be read or written: {error.strerror}.")
 
 

@@ -254,6 +254,11 @@ def writing_to(folder: Path) -> Iterator[None]:
                 f"The disk with {str(folder)!r} is full. Free some space and go on (to change an index takes room for "
                 "a second copy of its index.db); what was written before is kept."
             ) from error
+        if error.errno == errno.EFBIG:
+            raise IndexStateError(
+                f"The process may write no file so large in {str(folder)!r}: {error.strerror}. Let it write larger "
+                "files (ulimit -f unlimited) and go on; what was written before is kept."
+            ) from error
         raise IndexStateError(
             f"Cannot write in {str(folder)!r}: {error.strerror}. The folder must exist and be writable; what was "
             "written before is kept."

@@ -79,6 +79,12 @@ def behind(cause: Exception, error: Exception) -> Exception:
         (PermissionError(errno.EACCES, "Permission denied", "x"), "'x' cannot be read or written: Permission denied."),
         (OSError(errno.EMFILE, "Too many open files", "x.py"), "Let the process open more (ulimit -n 1024)"),
         (behind(OSError(errno.EMFILE, "Too many open files"), ValueError("no answer")), "No more files can be opened"),
+        (
+            OSError(errno.EFBIG, "File too large"),
+            "may not write the file so large: File too large. Let it write larger",
+        ),
+        (behind(OSError(errno.EFBIG, "File too large", "x"), ValueError("no answer")), "may not write 'x' so large"),
+        (behind(OSError(errno.ENOSPC, "No space left"), ValueError("no answer")), "The disk is full."),
         (MemoryError(), "The memory that this process may use is too small"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "The memory that this process may use is too small"),
         (RuntimeError("can't start new thread"), "The memory that this process may use is too small"),
