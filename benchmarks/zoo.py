@@ -55,7 +55,20 @@ CHARACTERS = 1_500
 """Of a passage, on average: so few of long documents are drawn."""
 LINES = 20
 ROWS = 30
-TEMPLATES = ("What is known about ", "What is said about ", "What is the connection between ", "What is “")
+TEMPLATES = (
+    "What is known about ",
+    "What is said about ",
+    "What is the connection between ",
+    "What is “",
+    "Que dit-on sur ",
+)
+ENDS_OF_TEMPLATES = (
+    "文中说了什么？",
+    "有什么关系？",
+    "何が書かれていますか？",
+    "どのような関係がありますか？",
+    " gesagt?",
+)
 RETRIEVERS = ("adaptive", "bm25")
 
 FRENCH = (
@@ -213,7 +226,8 @@ def _first_lines(path: Path) -> list[str]:
 def _is_question(line: str) -> bool:
     """Whether the line asks something of its own: no topic, and no template around a name or a headline."""
     asked = line.strip().lstrip("0123456789, ")
-    return asked.endswith("?") and not asked.startswith(("About: ", *TEMPLATES))
+    is_of_template = asked.startswith(("About: ", *TEMPLATES)) or asked.endswith(ENDS_OF_TEMPLATES)
+    return asked.endswith(("?", "？")) and not is_of_template
 
 
 def _recalls(

@@ -20,7 +20,7 @@ Metadata = Mapping[str, str | int | float | bool]
 PHRASE = "phrase"
 """The type of an entity that a parser found as a noun phrase: what is talked about without being a name."""
 PARSE = "parse"
-"""The model of a question that was asked of a statement by its parse."""
+"""The model of a question that was asked of a statement by its parse, or by the rules of another language."""
 TOPIC = "topic"
 """The model of a "question" that is none: the topic of a community about which nothing could be asked. Retrieval finds
 the community by it."""

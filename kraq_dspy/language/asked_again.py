@@ -250,23 +250,26 @@ def _asked_about(topic: Sequence[str], phrases: Sequence[Phrase], parts: Parts, 
     for yes or no."""
     if not phrases or not parts.opening:
         return None
-    says_of = parts.auxiliary in _BE and not parts.has_verb and len(phrases) > 1
-    has_bare_end = parts.rest[phrases[-1].begin].lower() not in _ARTICLE
-    if says_of and has_bare_end and topic[0].lower() == "the" and topic[-1].islower():
+    if _says_what_it_is(phrases, parts) and topic[0].lower() == "the" and topic[-1].islower():
         return phrases[0]
     names = names_in(earlier)
-    joined = names[-1].replace(" ", _JOINED) if names else ""
-    named = [phrase for phrase in phrases if joined and joined in " ".join(parts.rest[phrase.begin : phrase.end])]
-    if named:
-        return named[-1]
-    if joined:
-        return None
-    if parts.auxiliary in _BE and not parts.has_verb:
-        return phrases[-1]
+    if names:
+        return _last_with(names[-1].replace(" ", _JOINED), phrases, parts)
     if parts.auxiliary and parts.has_verb:
         subject = [phrase for phrase in phrases if phrase.end <= parts.verb]
         return Phrase(subject[0].begin, subject[-1].end, "") if subject else None
-    return phrases[0]
+    return phrases[-1] if parts.auxiliary in _BE else phrases[0]
+
+
+def _says_what_it_is(phrases: Sequence[Phrase], parts: Parts) -> bool:
+    """Whether the question asks what something is to something without an article: "What is the mill made of oak?"."""
+    has_bare_end = parts.rest[phrases[-1].begin].lower() not in _ARTICLE
+    return parts.auxiliary in _BE and not parts.has_verb and len(phrases) > 1 and has_bare_end
+
+
+def _last_with(name: str, phrases: Sequence[Phrase], parts: Parts) -> Phrase | None:
+    named = [phrase for phrase in phrases if name in " ".join(parts.rest[phrase.begin : phrase.end])]
+    return named[-1] if named else None
 
 
 def _put(topic: Sequence[str], phrase: Phrase, parts: Parts) -> str:

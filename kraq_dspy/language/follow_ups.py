@@ -180,14 +180,20 @@ def _asked_of_another(question: str, earlier: str) -> str:
     if of_another is None:
         return ""
     topic, place = of_another["topic"], of_another["place"] or ""
+    owned = _with_owner(topic, earlier)
     is_named = bool(names_in(question) or ARTICLE.match(topic) or place) or any(map(str.isdigit, topic))
-    owned = _OWNED.match(topic)
-    owner = names_in(earlier)[-1:] if owned else []
-    if owned and owner:
-        topic = f"{owner[0]}'{'' if owner[0].endswith('s') else 's'} {topic[owned.end() :]}"
-    elif not is_named and (len(topic.split()) > MOST_WORDS_OF_A_THING or _NO_THING.match(topic)):
+    is_no_thing = len(topic.split()) > MOST_WORDS_OF_A_THING or _NO_THING.match(topic)
+    if not owned and not is_named and is_no_thing:
         return ""
-    return _with_topic(earlier, _bare(topic), place.lower())
+    return _with_topic(earlier, _bare(owned or topic), place.lower())
+
+
+def _with_owner(topic: str, earlier: str) -> str:
+    """ "its wheel" with the last name of the earlier question as its owner; "" of what nobody owns."""
+    owned, names = _OWNED.match(topic), names_in(earlier)
+    if owned is None or not names:
+        return ""
+    return f"{names[-1]}'{'' if names[-1].endswith('s') else 's'} {topic[owned.end() :]}"
 
 
 def _without_and(question: str, earlier: str) -> re.Match[str] | None:
@@ -231,15 +237,23 @@ def _with_topic(earlier: str, topic: str, place: str) -> str:
         return again
     year = re.fullmatch(r"(?:in |during )?((?:the )?\d{4}s?)", topic)
     if year is not None:
-        in_year = f"{place or 'in'} {year[1]}"
-        if _YEAR.search(earlier):
-            return _YEAR.sub(in_year, earlier, count=1)
-        return f"{earlier.rstrip(' ?')} {in_year}?"
+        return _in_year(earlier, f"{place or 'in'} {year[1]}")
 
     names = names_in(earlier)
     if not names:
         return ""
-    name = _named_after(place, earlier, names) or names[-1]
+    return _with_name_replaced(earlier, _named_after(place, earlier, names) or names[-1], topic)
+
+
+def _in_year(earlier: str, year: str) -> str:
+    """The earlier question of another year, behind it where it named none."""
+    if _YEAR.search(earlier):
+        return _YEAR.sub(year, earlier, count=1)
+    return f"{earlier.rstrip(' ?')} {year}?"
+
+
+def _with_name_replaced(earlier: str, name: str, topic: str) -> str:
+    """The earlier question with the topic in the place of its last such name, with one article at most."""
     begin = earlier.rfind(name)
     end = begin + len(name)
 

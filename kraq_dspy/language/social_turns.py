@@ -57,9 +57,11 @@ def social_kind(text: str) -> str:
     """
     if len(text) > 40 * MOST_WORDS or re.search(r"\d", _SMILE.sub("", text)):
         return ""
-    signs = _kind_of_signs(text)
-    if signs:
-        return signs
+    return _kind_of_signs(text) or _kind_of_words(text)
+
+
+def _kind_of_words(text: str) -> str:
+    """What a text says by its words alone; "" if one of them is none of thanks, greetings and assent, or asks."""
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     if not 0 < len(words) <= MOST_WORDS:
         return ""

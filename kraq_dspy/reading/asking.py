@@ -181,10 +181,7 @@ def _object_asked(clause: Clause) -> Asked | None:
     target = _object_of(clause)
     if target is None or clause.root.lemma_ in _TAKES_ANYTHING or target.pos_ not in ("NOUN", "PROPN"):
         return None
-    answer = _without_partners(target) if clause.speaker else kept(target)
-    if _is_any(answer):  # "information about your location"
-        answer = kept(target)
-    person = _person(target)
+    answer, person = _object_answer(clause, target), _person(target)
     if person is None or not _tells(target, answer) or (person and not _says_who(target, answer)):
         return None
     rest = [token for token in clause.rest if token not in answer]
@@ -192,6 +189,13 @@ def _object_asked(clause: Clause) -> Asked | None:
         return None
     word = "Who" if person else kind_asked(target, answer) or "What"
     return with_subject(word, [word], clause, [*rest, *_condition_of(clause)], answer)
+
+
+def _object_answer(clause: Clause, target: "Token") -> list["Token"]:
+    """The words of an object. Of what a site does, those of with whom are left out if enough is left: "information
+    about your location" stays whole."""
+    answer = _without_partners(target) if clause.speaker else kept(target)
+    return kept(target) if _is_any(answer) else answer
 
 
 def _condition_of(clause: Clause) -> list["Token"]:

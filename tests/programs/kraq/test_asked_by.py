@@ -246,3 +246,24 @@ def test_templates_and_the_model_share_the_work_where_that_is_asked_for() -> Non
         "model", "model", "mixed", "templates",
     ]  # fmt: skip
     assert policy_of("auto", "embedded") == policy_of("auto", "") == "mixed"
+
+
+VOSS = "Karl Voss baute die Brücke von Brandvik im Jahr 1931. Der Fährmann wohnt nicht mehr in dem Haus am Ufer."
+
+
+def test_what_a_statement_in_another_language_says_is_asked_and_the_broader_takes_another() -> None:
+    passages = ListedPassages([Chunk("c", "bridge", 0, 0, len(VOSS), VOSS, 20)])
+    brandvik = Entity("e", "Brandvik", "place", "", ("Brandvik",), ("c",))
+    communities = [
+        Community("broad", 0, None, ("narrow",), ("e",), (), ("c",)),
+        Community("narrow", 1, "broad", (), ("e",), (), ("c",)),
+        Community("other", 0, None, (), ("unknown",), (), ()),
+    ]
+    asking = AskedBy(communities, passages, QuestionSettings(), generator=EMBEDDED, entities=[brandvik])
+    wordings = {each.id: asking.template(each, "Brandvik und eine Brücke") for each in communities}
+    asked = {id: wording.text for id, wording in wordings.items() if wording and wording.model == PARSE}
+    assert asked.keys() == {"broad", "narrow"}
+    assert set(asked.values()) == {
+        "Wann baute Karl Voss die Brücke von Brandvik?",
+        "Wer baute die Brücke von Brandvik im Jahr 1931?",
+    }

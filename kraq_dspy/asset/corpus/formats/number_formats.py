@@ -121,11 +121,7 @@ def _as_fraction(value: float, section: str, *, is_negated: bool) -> str:
     form = _FRACTION.search(section)
     if form is None or abs(value) >= 1e15:
         return plain(value)
-    exact = Fraction(plain(abs(value)))
-    fixed = int(form["below"]) if form["below"].isdigit() and int(form["below"]) else 0
-    parts = round(exact * fixed) if fixed else 0
-    near = Fraction(parts, fixed) if fixed else _last_convergent(exact, 10 ** len(form["below"]) - 1)
-    below = fixed or near.denominator
+    near, below = _near(Fraction(plain(abs(value))), form["below"])
     above = int(near * below)
 
     whole = ""
@@ -137,6 +133,15 @@ def _as_fraction(value: float, section: str, *, is_negated: bool) -> str:
     digits = " ".join(filter(None, (whole, fraction)))
     text = f"{section[: form.start()]}{digits}{section[form.end() :]}".strip()
     return f"-{text}" if is_negated and near else text
+
+
+def _near(exact: Fraction, form: str) -> tuple[Fraction, int]:
+    """The value that is written, and the number below its line: that of the format, or one with as many digits."""
+    fixed = int(form) if form.isdigit() else 0
+    if fixed:
+        return Fraction(round(exact * fixed), fixed), fixed
+    near = _last_convergent(exact, 10 ** len(form) - 1)
+    return near, near.denominator
 
 
 def _last_convergent(value: Fraction, most: int) -> Fraction:
