@@ -164,6 +164,7 @@ def _stop_words_in(language: str) -> frozenset[str]:
         return frozenset(map(folded, asking))
 
 
+@lru_cache(2**16)
 def stem(word: str) -> str:
     """A crude fold, enough to match "directed" with "director" and "films" with "film"."""
     for ending in ("ations", "ation", "ings", "ing", "ors", "ers", "ies", "ed", "or", "er", "es", "s", "e"):

@@ -6,7 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.errors import IndexStateError, UnembeddableError
 from kraq_dspy.ports import Embedder, Filters, Progress, SilentProgress, Vectors, VectorStore
 from kraq_dspy.records import Chunk, content_id
@@ -16,6 +19,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BATCH = 256  # texts embedded at once: a server's four batches of 64 at the same time
+REMEMBERED = 4096  # texts whose vectors are kept meanwhile: a community and one within it often ask the same question
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +49,38 @@ def sync_vectors(
     """Make `ids` the points of `store`; returns how many were missing. `points` are read only if some are.
 
     A point that is there is not embedded again, so an id has to change with its text. A batch is on disk before the
-    next is embedded, and where `is_stopped()` says so the next is left for another run. A text that the encoder makes
-    no vector of has zeros for one, so that it is found by its words alone; `left_out` is told its id and the reason.
+    next is embedded, and where `is_stopped()` says so the next is left for another run. Points with the same text share
+    one embedding. A text that the encoder makes no vector of has zeros for one, so that it is found by its words alone;
+    `left_out` is told its id and the reason.
     """
     stored = store.ids()
     missing = set(ids) - stored
     store.delete(stored.difference(ids))
     progress.start(stage, len(ids))
     progress.advance(stage, len(ids) - len(missing))
+
+    unembeddable: dict[str, str] = {}
+    vectors_by_text = Recent[str, Vectors](REMEMBERED)
+
+    def encode_new(texts: list[str]) -> Vectors:
+        try:
+            return encode(texts)
+        except UnembeddableError as error:
+            unembeddable.update({texts[place]: reason for place, reason in error.reasons.items()})
+            vectors: Vectors = error.vectors
+            return vectors
+
     for batch in batches((point for point in points if point.id in missing) if missing else (), BATCH):
         if is_stopped():
             return len(missing)
         texts = [point.text for point in batch]
-        try:
-            vectors = encode(texts)
-        except UnembeddableError as error:
-            vectors = error.vectors
-            for place, reason in error.reasons.items():
-                logger.warning("The encoder makes no vector of %s: %s", batch[place].id, reason)
+        vectors = np.stack(vectors_by_text.of(texts, encode_new))
+        for point in batch:
+            if point.text in unembeddable:
+                reason = unembeddable[point.text]
+                logger.warning("The encoder makes no vector of %s: %s", point.id, reason)
                 if left_out is not None:
-                    left_out(batch[place].id, reason)
+                    left_out(point.id, reason)
         store.upsert([point.id for point in batch], vectors, texts, [point.payload for point in batch])
         progress.advance(stage, len(batch))
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from kraq_dspy.asset.store.sync import BATCH, Point, sync_vectors
 from kraq_dspy.asset.store.vectors import LocalVectorStore
+from kraq_dspy.errors import UnembeddableError
 from kraq_dspy.ports import SilentProgress, Vectors
 from kraq_dspy.records import content_id
 
@@ -47,4 +48,29 @@ def test_what_is_stopped_ends_with_its_batch_and_the_next_run_goes_on(tmp_path: 
 
     assert sync_vectors(store, ids, points, encode, "embed", SilentProgress()) == 5
     assert (batches, store.ids()) == ([BATCH, 5], set(ids))
+    store.close()
+
+
+def test_points_with_the_same_text_share_one_embedding_and_one_reason(tmp_path: Path) -> None:
+    embedded: list[str] = []
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        embedded.extend(texts)
+        vectors = np.array([[float(text != "bad")] for text in texts], np.float32)
+        reasons = {place: "too long" for place, text in enumerate(texts) if text == "bad"}
+        if reasons:
+            raise UnembeddableError("1 text", vectors, reasons)
+        return vectors
+
+    texts = [*["same", "bad"] * BATCH, "other"]
+    points = [Point(content_id(str(place)), text) for place, text in enumerate(texts)]
+    told: list[tuple[str, str]] = []
+    store = LocalVectorStore(tmp_path / "texts", 1)
+    sync_vectors(
+        store, [p.id for p in points], points, encode, "embed", SilentProgress(), left_out=lambda *of: told.append(of)
+    )
+
+    assert embedded == ["same", "bad", "other"]
+    assert store.vectors([point.id for point in points])[:, 0].tolist() == [float(text != "bad") for text in texts]
+    assert told == [(point.id, "too long") for point in points if point.text == "bad"]
     store.close()

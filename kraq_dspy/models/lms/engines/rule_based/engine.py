@@ -8,15 +8,17 @@ input has is likely (0.9), another is not (0.3), and the words of a verdict have
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import dspy
+import numpy as np
 from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLogprob, Usage
 
 from kraq_dspy import signatures
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.one_blas_thread import product
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
 from kraq_dspy.language import follow_ups, templates
@@ -28,14 +30,16 @@ from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_man
 from kraq_dspy.models.lms.engines.rule_based.fitting import fitted
 from kraq_dspy.models.lms.engines.rule_based.otherwise import in_other_words
 from kraq_dspy.models.lms.engines.rule_based.prompt import Task, read_task, write_answer
-from kraq_dspy.ports import Embedder
+from kraq_dspy.ports import Embedder, Vectors
 
 PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
 OTHER = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}
+REMEMBERED = 1024
+"""Sentences whose vectors an engine keeps: the next question about the same passages compares them again."""
 
 
 class EmbeddedEngine(SharedByCopies):
-    """Safe for threads when the embedder is; it keeps nothing between calls."""
+    """Safe for threads when the embedder is; between calls it keeps only the vectors of sentences."""
 
     supports_response_schema = False
 
@@ -64,7 +68,12 @@ class EmbeddedEngine(SharedByCopies):
         """Cosines of the question to the texts; zeros without an encoder."""
         if self.embedder is None or not texts:
             return [0.0] * len(texts)
-        return list(product(self.embedder.encode_passages(texts), self.embedder.encode_queries([question])[0]))
+        vectors = np.stack(self._sentences.of(texts, self.embedder.encode_passages))
+        return list(product(vectors, self.embedder.encode_queries([question])[0]))
+
+    @cached_property
+    def _sentences(self) -> Recent[str, Vectors]:
+        return Recent(REMEMBERED)
 
     def _values(self, task: Task) -> dict[str, Any]:
         fields = [name for name in task.outputs if name != "reasoning"]

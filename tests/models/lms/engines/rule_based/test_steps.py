@@ -14,9 +14,11 @@ from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.language.names import kind_of, names_in
 from kraq_dspy.language.text import distinct, sentences
 from kraq_dspy.models.lms.engines.rule_based.answer import answer, nearest
+from kraq_dspy.models.lms.engines.rule_based.engine import EmbeddedEngine
 from kraq_dspy.models.lms.engines.rule_based.extract import first_reading, read, second_reading
 from kraq_dspy.models.lms.engines.rule_based.judge import agreement, is_same_question, same_thing, support
 from kraq_dspy.models.lms.engines.rule_based.summarize import community_summary, merged_description
+from kraq_dspy.ports import Vectors
 from kraq_dspy.records import PHRASE
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion, ConfirmSameQuestion, ExtractElements, VerifyDraft
@@ -26,6 +28,16 @@ FILM = (
     "Ed Wood (film)\nEd Wood is a 1994 American comedy film directed and produced by Tim Burton, and starring Johnny "
     "Depp. It was released on October 7. Bela Lugosi is played by Martin Landau."
 )
+
+
+class CountingEmbedder(KeywordEmbedder):
+    def __init__(self) -> None:
+        super().__init__("river", "poet")
+        self.encoded: list[str] = []
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        self.encoded += texts
+        return super().encode_passages(texts)
 
 
 def blind(question: str, texts: Sequence[str]) -> list[float]:
@@ -409,3 +421,16 @@ def test_markers_in_a_document_do_not_reach_the_reply() -> None:
 )
 def test_references_shouts_contractions_and_first_words_are_no_names(sentence: str, names: list[str]) -> None:
     assert [name for name in names_in(sentence, frozenset({"Miller"})) if name != "Reports"] == names
+
+
+def test_sentences_are_encoded_once_for_several_questions() -> None:
+    counting = CountingEmbedder()
+    engine = EmbeddedEngine(counting)
+    texts = ["Rivers flow to the sea.", "A poet lived here.", "Rivers flow to the sea."]
+
+    first = engine.similar("Which poet lived here?", texts)
+    assert engine.similar("Which poet lived here?", texts) == first
+    assert engine.similar("Where do rivers flow?", texts[:2]) == EmbeddedEngine(counting).similar(
+        "Where do rivers flow?", texts[:2]
+    )
+    assert counting.encoded == [*texts[:2], *texts[:2]]

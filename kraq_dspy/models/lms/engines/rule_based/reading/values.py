@@ -110,8 +110,9 @@ _BEFORE = re.compile(
     rf"{_CURRENCY}\s?({_DIGITS})(?:{_TIMES}|m\b)?(?:\s?[-–]\s?{_CURRENCY}?(?:{_DIGITS})(?:{_TIMES})?)?"
 )
 _PER_WHAT = re.compile(_PER)
-_FIRST_NUMBER = re.compile(_NUMBER)
-"""With it every measure begins: a sentence without one has none, and some 90 patterns need not look."""
+_ANY_UNIT = "|".join(unit for units in _UNITS.values() for unit in units)
+_ANY_MEASURE = re.compile(rf"{_RANGE}[\s\u00a0-]?(?:{_ANY_UNIT})(?![\w²³/]|°)")
+"""In a sentence without it none of some 90 patterns finds anything, so they need not look."""
 
 _WEEKDAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?"
 _SHORT_MONTH = r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?"
@@ -183,7 +184,7 @@ def _money_in(sentence: str) -> Iterator[Value]:
 
 
 def _measures_in(sentence: str) -> Iterator[Value]:
-    if _FIRST_NUMBER.search(sentence) is None:
+    if _ANY_MEASURE.search(sentence) is None:
         return
     for kind, factor, pattern in _MEASURES:
         for match in pattern.finditer(sentence):
