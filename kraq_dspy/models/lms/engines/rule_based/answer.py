@@ -27,7 +27,7 @@ from kraq_dspy.models.lms.engines.rule_based.reading.german import (
     read_german,
     short_in_german,
 )
-from kraq_dspy.models.lms.engines.rule_based.reading.meaning import is_in
+from kraq_dspy.models.lms.engines.rule_based.reading.meaning import is_in, keys_of, vocabulary_of
 from kraq_dspy.models.lms.engines.rule_based.reading.question import CLOSED, Asked, read
 from kraq_dspy.models.lms.engines.rule_based.reading.sense import sense_of
 from kraq_dspy.models.lms.engines.rule_based.reading.short import BRACKETED, only_value, short_answer_in, sizes_in
@@ -537,8 +537,8 @@ def _telling_of(name: str, evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _most_shared(words: Set[str], parts: Sequence[Evidence]) -> int:
-    """How many of the words the sentence has that has the most of them."""
-    return max((len(words & set(content_words(part.text))) for part in parts), default=0)
+    """How many of the words, or of others that mean the same, the sentence has that has the most of them."""
+    return max((sum(is_in(keys_of(word), vocabulary_of(part.text)) for word in words) for part in parts), default=0)
 
 
 def rated_points(question: str, reports: list[str], similar: Similar) -> list[dict[str, object]]:

@@ -134,3 +134,28 @@ def test_a_word_with_a_wrong_letter_is_no_word_that_nothing_tells() -> None:
 
 def test_a_number_in_a_name_does_not_stand_for_the_name() -> None:
     assert answer("When was the Lark 4.1 built?", ["The Wren 4.1 was built in 1904."], similar) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "begins"),
+    [
+        ("How many dairy cows does Lurr have?", "Lurr\nLurr has 3,100 dairy cattle and two mills.", "3,100."),
+        (
+            "Which dog is bred in Switzerland, the Holm hound or the Lind hound?",
+            "Dogs\nThe Holm hound is a dog bred in the Swiss Alps. The Lind hound is a dog of Drenthe.",
+            "The Holm hound",
+        ),
+    ],
+)
+def test_another_word_of_the_same_meaning_tells_it(question: str, passage: str, begins: str) -> None:
+    assert answer(question, [passage], similar).startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("question", "passage"),
+    [
+        ("How many dairy cows does Lurr have?", "Lurr\nLurr has 3,100 sheep and two mills."),
+    ],
+)
+def test_a_word_of_another_meaning_does_not(question: str, passage: str) -> None:
+    assert answer(question, [passage], similar) == UNKNOWN
