@@ -24,7 +24,7 @@ from kraq_dspy.language.headings import (
 from kraq_dspy.language.names import PERSON, REFERENCE, frequent_terms, has_capitals, kind_of, names_in, without_words
 from kraq_dspy.language.other_languages import asked_in, asked_of_manual_page
 from kraq_dspy.language.statements import asked_whether
-from kraq_dspy.language.text import parted, plain_question, sentences
+from kraq_dspy.language.text import is_plain_question, parted, plain_question, sentences
 from kraq_dspy.language.told import is_english, language_of, may_be_english
 from kraq_dspy.language.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
@@ -115,11 +115,13 @@ def asks_of_something(question: str) -> bool:
 
     >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
     (True, False)
+    >>> asks_of_something("李自成和崇祯帝有什么关系？")
+    False
     """
     headline = _OF_HEADLINE.match(question)
     if headline is not None:
         return len(headline[1].split()) > LONGEST_TOPIC
-    return not re.match(r"What is said about |What does “|$", question)
+    return not re.match(r"What is said about |What does “|$", question) and not is_plain_question(question)
 
 
 def asks_of_headline(question: str) -> bool:

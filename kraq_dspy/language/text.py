@@ -214,3 +214,18 @@ def plain_question(language: str, names: Sequence[str]) -> str:
     if language == "de":
         names = [name.removeprefix("Der ").removeprefix("Die ").removeprefix("Das ") for name in names]
     return about_two.format(*names) if len(names) > 1 else about_one.format(*names) if names else ""
+
+
+def is_plain_question(question: str) -> bool:
+    """Whether a question is one that `plain_question` asks of any names, in any language.
+
+    >>> is_plain_question("Que dit-on sur Marie Curie ?"), is_plain_question("Qui est Marie Curie ?")
+    (True, False)
+    """
+    return _plain_forms().fullmatch(question) is not None
+
+
+@lru_cache(maxsize=1)
+def _plain_forms() -> re.Pattern[str]:
+    forms = [form for of_language in LANGUAGES["questions"].values() for form in of_language]
+    return re.compile("|".join(".+".join(map(re.escape, re.split(r"\{[01]\}", form))) for form in forms))

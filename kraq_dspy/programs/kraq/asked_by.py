@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from kraq_dspy.language.clozes.asking import clozes_in
 from kraq_dspy.language.clozes.cloze import Cloze
 from kraq_dspy.language.headings import (
     Heading,
@@ -36,8 +35,9 @@ from kraq_dspy.language.other_languages import may_announce, question_of_heading
 from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_headline, asks_of_something, definition, question_about
 from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
+from kraq_dspy.programs.kraq.other_statements import analysis_of, asked_otherwise
 from kraq_dspy.programs.kraq.question_text import stands_alone
-from kraq_dspy.programs.kraq.representative import analysis_by_rules, representatives
+from kraq_dspy.programs.kraq.representative import representatives
 from kraq_dspy.programs.kraq.wording import Stated, stated_in
 from kraq_dspy.reading.analysis import Analysis
 from kraq_dspy.reading.reader import reader
@@ -180,7 +180,7 @@ class AskedBy:
         self._headed = headings_asked(communities, self._read, self._subject) if asks_of_headings else {}
         self._asked_of = {id: Wording(heading.question, EMBEDDED) for id, heading in self._headed.items()}
         self._entities = {entity.id: entity for entity in entities}
-        self._clozes: dict[str, list[Cloze]] = {}
+        self._clozes_of: dict[str, list[Cloze]] = {}
 
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
@@ -260,6 +260,7 @@ class AskedBy:
 
         The narrowest choose first. A community takes what none below it has, if its statements answer more than one.
         It looks at no others: what is not in it does not change its question, so a small change asks few again.
+        Passages that the parser does not read are asked in their own language, by its rules.
         """
         chosen: dict[str, str] = {}
         taken: dict[str, frozenset[str]] = {}
@@ -267,24 +268,22 @@ class AskedBy:
             below = frozenset().union(*(taken.get(id, ()) for id in community.child_ids))
             members = [self._entities[id] for id in community.entity_ids if id in self._entities]
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
-            questions = representatives(self._analyses(community, weight_of_name), weight_of_name)
+            chunk_ids = evenly(community.chunk_ids, MOST_READ)
+            parsed = self._source.analyses(chunk_ids)
+            others = self._clozes([id for id in chunk_ids if id not in parsed])
+            analyses = {**parsed, **{id: analysis_of(clozes, weight_of_name) for id, clozes in others.items()}}
+            questions = representatives(analyses, weight_of_name)
             question = next((question for question in questions if question not in below), next(iter(questions), ""))
             taken[community.id] = below | ({question} if question else set())
             if question:
                 chosen[community.id] = question
         return chosen
 
-    def _analyses(self, community: Community, names: Iterable[str]) -> dict[str, Analysis]:
-        """What the parser says of the community's passages, and of those in other languages what rules ask of them."""
-        ids = evenly(community.chunk_ids, MOST_READ)
-        analyses = dict(self._source.analyses(ids))
-        not_parsed = [id for id in ids if id not in analyses]
-        for chunk in self._source.get(not_parsed):
-            if chunk.id not in self._clozes:
-                self._clozes[chunk.id] = clozes_in(chunk.passage)
-            if self._clozes[chunk.id]:
-                analyses[chunk.id] = analysis_by_rules(self._clozes[chunk.id], names)
-        return analyses
+    def _clozes(self, chunk_ids: Sequence[str]) -> dict[str, list[Cloze]]:
+        """What passages in other languages than English answer, by their ids; each is read once."""
+        unread = [id for id in chunk_ids if id not in self._clozes_of]
+        self._clozes_of |= {chunk.id: asked_otherwise(chunk.passage) for chunk in self._source.get(unread)}
+        return {id: self._clozes_of[id] for id in chunk_ids}
 
     def is_usable(self, question: str, model: str, instructions: str) -> bool:
         """Whether the model's question stays.

@@ -14,12 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kraq_dspy.language.clozes.cloze import Cloze
 from kraq_dspy.language.text import content_words
-from kraq_dspy.reading.analysis import Analysis, Asked, Named, Sentence
+from kraq_dspy.reading.analysis import Analysis, Asked, Sentence
 from kraq_dspy.reading.together import FEWEST, Group, groups_in
 from kraq_dspy.reading.transcripts import asked_of_agenda
-from kraq_dspy.records import PHRASE
 
 LEAST = 0.3  # weight of a question that may stand for a community
 NARROW = 3  # passages of a community that may be asked about what its names are not
@@ -27,8 +25,6 @@ LEAST_OF_OTHER = 0.5  # of one that has none of the community's names, which its
 OTHER = 0.1  # how much such a question counts
 TELLING = 9  # words from which on a question says enough
 MOST_COMPARED = 400  # statements
-SHORTEST_NAME = 2  # letters of a name that is looked for in a statement that no parser has read
-WEIGHT_OF_RULES = 0.6  # of a question that rules asked of such a statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +48,6 @@ def representatives(analyses: Mapping[str, Analysis], weight_of_name: Mapping[st
     alone = [group.question for group in groups if len(group.told) < FEWEST]
     of_names = [*several, *_of_statements(analyses, weight_of_name), *alone] or _of_talk(analyses, weight_of_name)
     return of_names or (_of_passages(analyses, every) if len(analyses) <= NARROW else [])
-
-
-def analysis_by_rules(clozes: Iterable[Cloze], names: Iterable[str]) -> Analysis:
-    """What a passage without a parser says: each question that rules ask of it, beside the names, folded, that it has.
-
-    >>> kiel = Cloze("Wer baute den Hafen von Kiel?", "Karl Voss", "who")
-    >>> [named.text for named in analysis_by_rules([kiel], ["kiel", "ulm"]).sentences[0].named]
-    ['kiel']
-    """
-    names = [name for name in names if len(name) >= SHORTEST_NAME]
-    sentences = []
-    for cloze in clozes:
-        text = f"{cloze.question} {cloze.answer}"  # the words of its statement
-        named = tuple(Named(name, PHRASE) for name in names if name in text.casefold())
-        sentences.append(
-            Sentence(text, named, asked=(Asked(cloze.question, cloze.answer, cloze.word, WEIGHT_OF_RULES),))
-        )
-    return Analysis("", tuple(sentences))
 
 
 def _of_passages(analyses: Mapping[str, Analysis], groups: Iterable[Group]) -> list[str]:
