@@ -222,10 +222,13 @@ def is_plain_question(question: str) -> bool:
     >>> is_plain_question("Que dit-on sur Marie Curie ?"), is_plain_question("Qui est Marie Curie ?")
     (True, False)
     """
-    return _plain_forms().fullmatch(question) is not None
+    forms = chain.from_iterable(LANGUAGES["questions"].values())
+    return any(_has_form(question, form) for form in forms)
 
 
-@lru_cache(maxsize=1)
-def _plain_forms() -> re.Pattern[str]:
-    forms = [form for of_language in LANGUAGES["questions"].values() for form in of_language]
-    return re.compile("|".join(".+".join(map(re.escape, re.split(r"\{[01]\}", form))) for form in forms))
+def _has_form(question: str, form: str) -> bool:
+    """Whether the question is the form with something in the place of each name."""
+    begin, *between, end = form.replace("{1}", "{0}").split("{0}")
+    names = question[len(begin) : len(question) - len(end)]
+    is_framed = question.startswith(begin) and question.endswith(end) and bool(names)
+    return is_framed and all(part in names for part in between)
