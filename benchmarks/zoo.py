@@ -31,6 +31,7 @@ from kraq_dspy import Document, Workspace, build_index
 from kraq_dspy.eval.statistics import paired_difference
 from kraq_dspy.exam.making import make_testset
 from kraq_dspy.indexing.index.check import check_index
+from kraq_dspy.language.clozes.asking import ASKED_IN
 from kraq_dspy.language.text import is_plain_question
 
 ENGLISH = (
@@ -227,7 +228,7 @@ def _first_lines(path: Path) -> list[str]:
 def _is_question(line: str) -> bool:
     """Whether the line asks something of its own: no topic, and no template around a name or a headline."""
     asked = line.strip().lstrip("0123456789, ")
-    is_of_template = asked.startswith(("About: ", *TEMPLATES)) or is_plain_question(asked)
+    is_of_template = asked.startswith(("About: ", *TEMPLATES)) or is_plain_question(asked, ASKED_IN)
     return asked.endswith(("?", "？")) and not is_of_template
 
 

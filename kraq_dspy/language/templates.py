@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
+from kraq_dspy.language.clozes.asking import ASKED_IN
 from kraq_dspy.language.headings import (
     LONGEST_TOPIC,
     Heading,
@@ -121,7 +122,7 @@ def asks_of_something(question: str) -> bool:
     headline = _OF_HEADLINE.match(question)
     if headline is not None:
         return len(headline[1].split()) > LONGEST_TOPIC
-    return not re.match(r"What is said about |What does “|$", question) and not is_plain_question(question)
+    return not re.match(r"What is said about |What does “|$", question) and not is_plain_question(question, ASKED_IN)
 
 
 def asks_of_headline(question: str) -> bool:

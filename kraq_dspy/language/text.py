@@ -216,13 +216,13 @@ def plain_question(language: str, names: Sequence[str]) -> str:
     return about_two.format(*names) if len(names) > 1 else about_one.format(*names) if names else ""
 
 
-def is_plain_question(question: str) -> bool:
-    """Whether a question is one that `plain_question` asks of any names, in any language.
+def is_plain_question(question: str, languages: Iterable[str]) -> bool:
+    """Whether a question is one that `plain_question` asks of any names in one of these languages.
 
-    >>> is_plain_question("Que dit-on sur Marie Curie ?"), is_plain_question("Qui est Marie Curie ?")
+    >>> is_plain_question("Que dit-on sur Marie Curie ?", ["fr"]), is_plain_question("Qui est Marie Curie ?", ["fr"])
     (True, False)
     """
-    forms = chain.from_iterable(LANGUAGES["questions"].values())
+    forms = chain.from_iterable(LANGUAGES["questions"][language] for language in languages)
     return any(_has_form(question, form) for form in forms)
 
 

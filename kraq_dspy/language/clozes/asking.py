@@ -32,6 +32,10 @@ _ASKING: Mapping[str, Callable[[Sequence[str], str], list[Cloze]]] = {
 }
 
 
+ASKED_IN = frozenset(_ASKING)
+"""The languages whose statements are asked, but for English."""
+
+
 def clozes_in(passage: str) -> list[Cloze]:
     """Every question that a statement of the passage answers, in reading order; none in other languages.
 
