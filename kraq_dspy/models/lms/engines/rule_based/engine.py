@@ -25,7 +25,7 @@ from kraq_dspy.language import follow_ups, templates
 from kraq_dspy.language.names import names_in
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.models.lms.engines.rule_based import extract, judge, pairs, rewrite, summarize
-from kraq_dspy.models.lms.engines.rule_based.answer import Similar, account, answer, rated_points, short_answer
+from kraq_dspy.models.lms.engines.rule_based.answer import UNKNOWN, Similar, account, answer, rated_points, short_answer
 from kraq_dspy.models.lms.engines.rule_based.exam import checks, facts, over_many, over_two
 from kraq_dspy.models.lms.engines.rule_based.fitting import fitted
 from kraq_dspy.models.lms.engines.rule_based.otherwise import in_other_words
@@ -92,13 +92,15 @@ class EmbeddedEngine(SharedByCopies):
 
     def _guess(self, task: Task, name: str) -> Any:
         """Make up a value for a field of an unknown signature. A truth value or a choice is the
-        higher, the more words of the answer (or the last input) the other inputs have. A list
-        gets names, and a text the answer to a question, or the gist; what else there is gets the
-        text, for `fitted` to read."""
+        higher, the more words of the answer (or the last input) the other inputs have. A list gets
+        the names of the answer to a question, or of all inputs, and a text the answer, or the gist;
+        what else there is gets the text, for `fitted` to read."""
         kind, choices = task.outputs[name], task.choices.get(name, ())
         is_asked = "question" in task.inputs and len(task.inputs) > 1
         if is_asked and kind in ("int", "float", "union", "optional"):
             return self._guessed_text(task)
+        if is_asked and kind == "list":
+            return self._guessed_list(task, task.annotations.get(name, "list[str]"))
 
         share = _supported_share(task)
         if kind == "bool":
@@ -115,6 +117,14 @@ class EmbeddedEngine(SharedByCopies):
             f"The embedded model has no way to make the field {name!r} ({kind}) without a question to answer. Name a "
             "real model for this role."
         )
+
+    def _guessed_list(self, task: Task, annotation: str) -> Any:
+        """The names of the short answer, or the answer alone; none without one. Of other things than texts `fitted`
+        finds them in the answer."""
+        response, _ = short_answer(task.text("question"), task.evidence(), self.similar)
+        if annotation not in ("list", "list[str]"):
+            return response
+        return [] if response == UNKNOWN else names_in(response) or [response]
 
     def _guessed_text(self, task: Task) -> str:
         if "question" in task.inputs and len(task.inputs) > 1:

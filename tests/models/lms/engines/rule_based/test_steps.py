@@ -434,3 +434,19 @@ def test_sentences_are_encoded_once_for_several_questions() -> None:
         "Where do rivers flow?", texts[:2]
     )
     assert counting.encoded == [*texts[:2], *texts[:2]]
+
+
+@pytest.mark.parametrize(
+    ("output", "question", "given"),
+    [
+        ("list[str]", "Who built the Tarn mill?", ["Ida Holm"]),
+        ("list[str]", "When was the Tarn mill built?", ["1842"]),
+        ("list[str]", "Who owns the moon?", []),
+        ("list[int]", "How many wheels does the Tarn mill have?", [3]),
+    ],
+)
+def test_a_list_that_a_question_asks_for_has_what_answers_it_alone(output: str, question: str, given: object) -> None:
+    passages = ["The Tarn mill was built in 1842 by Ida Holm. It has 3 wheels and 12 windows.", "Lind lies by the sea."]
+    step = dspy.Predict(f"passages: list[str], question: str -> answers: {output}")
+    with dspy.context(lm=make_lm("embedded")):
+        assert step(passages=passages, question=question).answers == given
