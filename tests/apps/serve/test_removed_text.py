@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -34,8 +34,14 @@ def made(path: Path, *labels: str) -> Path:
 
 
 def traces(path: Path) -> list[str]:
-    files = (each for each in path.rglob("*") if each.is_file())
-    return [str(each.relative_to(path)) for each in files if SECRET.encode() in each.read_bytes()]
+    """The files with the secret, of those that are there: a server may remove a former state meanwhile."""
+    holding = []
+    for folder, _, names in os.walk(path):  # which passes over a folder that is gone, and rglob does not
+        for file in (Path(folder, name) for name in names):
+            with suppress(FileNotFoundError):
+                if SECRET.encode() in file.read_bytes():
+                    holding.append(str(file.relative_to(path)))
+    return holding
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
