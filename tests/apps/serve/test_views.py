@@ -123,9 +123,9 @@ def test_doors_tell_the_same_of_a_question(http: dict[str, Any], agent: dict[str
     assert by_id.keys() == in_shell.keys() >= for_agents.keys()
 
     for id, question in for_agents.items():
-        told = {field: question[field] for field in fields}
-        assert told == {field: by_id[id][field] for field in fields}
-        assert told == {field: in_shell[id][field] for field in fields}
+        shared = {field: question[field] for field in fields}
+        assert shared == {field: by_id[id][field] for field in fields}
+        assert shared == {field: in_shell[id][field] for field in fields}
         assert question["n_documents"] == by_id[id]["n_documents"] == len(in_shell[id]["document_ids"])
 
 
