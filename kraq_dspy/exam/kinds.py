@@ -13,14 +13,14 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 from kraq_dspy import signatures
+from kraq_dspy.embedded.names import with_another_name
+from kraq_dspy.embedded.reading.together import groups_in
 from kraq_dspy.errors import ConfigError, did_you_mean
 from kraq_dspy.exam.corpus import MOST_NAMES, AskedQuestion, Corpus, Material, is_identifier, without_brackets
 from kraq_dspy.exam.gold_finder import nearness, says_answer
 from kraq_dspy.exam.kind import ARTICLES, Kind, answers_in, fault_in_answers, question_of, said_of_names, texts_of
-from kraq_dspy.language.names import with_another_name
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.programs.kraq.element_list import plain_words
-from kraq_dspy.reading.together import groups_in
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
 
 

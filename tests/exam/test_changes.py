@@ -2,10 +2,10 @@
 
 import random
 
+from kraq_dspy.embedded.reading.acts import SAID_ALOUD
+from kraq_dspy.embedded.reading.analysis import Act, Analysis, Named, Sentence
 from kraq_dspy.exam.changes import Change, Changes, with_articles
 from kraq_dspy.exam.corpus import AskedQuestion, Corpus, Material
-from kraq_dspy.reading.acts import SAID_ALOUD
-from kraq_dspy.reading.analysis import Act, Analysis, Named, Sentence
 from kraq_dspy.records import PHRASE, Chunk, Entity
 
 TEXTS = {
