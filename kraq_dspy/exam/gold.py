@@ -9,7 +9,7 @@ from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.exam.gold_finder import GoldFinder, Pool, says_it_of_another
 from kraq_dspy.exam.kinds import KINDS
 from kraq_dspy.exam.steps import TestsetSteps
-from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
+from kraq_dspy.records import MADE, Chunk, GoldPassage, TestsetRow, content_id
 from kraq_dspy.steps.direct import Item
 
 GOLD = "gold"
@@ -127,5 +127,6 @@ def row_of(question: AskedQuestion, pool: Pool, passages: Sequence[GoldPassage],
         solved_by=pool.solved_by(documents),
         model=model,
         checks=checks,
+        half=MADE,
     )
     return kind.row(row, question)
