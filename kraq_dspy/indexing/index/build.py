@@ -6,7 +6,8 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
@@ -56,14 +57,12 @@ from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.reading.kept import STAGE as READ
 from kraq_dspy.reading.kept import read_passages
-from kraq_dspy.reading.reader import MADE_BY
 from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
-from kraq_dspy.settings import Settings
+from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import load_state
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
-_PARSED = 32  # passages that are parsed at once, while calls of models wait
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
 
@@ -393,36 +392,38 @@ class Builder(BuildParts):
         )
 
     async def extract(self) -> None:
-        """Extract from all chunks, or the new ones if all others were extracted by the same program and model, and read
-        by the same parser."""
+        """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
         stage = ("extract", "extractor", self.kraq.extract)
-        is_settled = self.steps.is_settled("extract", stage, settings=MADE_BY)
+        is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
         if not is_settled:
             self.index.results.unsettle("extract")
 
         self.extracted.update(ids)
-        chunks = self._read_chunks(ids)
+        with closing(self._chunks_to_extract(ids)) as chunks:
+            await self._extract(chunks, len(ids))
 
+        failed = {failure.item_id for failure in self.index.results.failures("extract")}
+        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
+            self.steps.settle("extract", stage)
+        self.progress.finish("extract")
+
+    async def _extract(self, chunks: Iterable[Chunk], total: int) -> None:
         batch: list[Extraction] = []
-        async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):
+        async for extraction in self.kraq.extractions(chunks, self.steps, total=total):
             batch.append(extraction)
             if len(batch) == _BATCH:
                 self.index.add(batch)
                 batch = []
         self.index.add(batch)
 
-        failed = {failure.item_id for failure in self.index.results.failures("extract")}
-        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
-            self.steps.settle("extract", stage, settings=MADE_BY)
-        self.progress.finish("extract")
-
-    def _read_chunks(self, ids: Sequence[str]) -> Iterator[Chunk]:
-        """Yield the chunks, which the parser has read by then."""
-        for some in batches(ids, _PARSED):
-            chunks = self.index.get(Chunk, some)
-            read_passages(self.index, chunks)
-            yield from chunks
+    def _chunks_to_extract(self, ids: Sequence[str]) -> Generator[Chunk]:
+        """Yield the chunks; if the embedded model extracts, which goes by their parse, each when it is parsed."""
+        if self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
+            yield from read_passages(self.index, ids)
+            return
+        for some in batches(ids, _BATCH):
+            yield from self.index.get(Chunk, some)
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
@@ -451,9 +452,7 @@ class Builder(BuildParts):
         return bool(self.was_finished) and not (added or self._changed or self._removed or self.extracted)
 
     async def ask(self) -> None:
-        """A question for each summary of an import, whose passages are read for it; then the index is complete."""
-        for _ in self._read_chunks(self.index.ids(Chunk)):
-            pass
+        """A question for each summary of an import; then the index is complete."""
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:
