@@ -24,7 +24,7 @@ _COMMON_IN: dict[str, list[str]] = {}
 for _language, _common in _COMMON.items():
     for _common_word in _common:
         _COMMON_IN.setdefault(_common_word, []).append(_language)
-_ASKS_IN_ENGLISH = frozenset("who whom whose what when where which why how does did".split())
+_ASKS_IN_ENGLISH = frozenset(("who", "whom", "whose", "what", "when", "where", "which", "why", "how", "does", "did"))
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _LEAST_SHARE = 0.05  # of a script's letters among those of a text in it
 _WORD = re.compile(r"[^\W\d_]+")
