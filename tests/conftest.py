@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from kraq_dspy.embedded.reading.pipeline import pipeline
 from kraq_dspy.ports import Vectors
-from kraq_dspy.reading.pipeline import pipeline
 from tests.warm import WarmShell as WarmShell
 
 gc.disable()  # until the tests have been imported: it took a quarter of that time

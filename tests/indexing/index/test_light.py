@@ -8,9 +8,9 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy import Index, build_index
+from kraq_dspy.embedded.reading.kept import STAGE, analyses_of
 from kraq_dspy.indexing.index.finishing import IndexedPassages
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.reading.kept import STAGE, analyses_of
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.settings import EMBEDDED, EncoderSettings, RoleSettings, Settings
 

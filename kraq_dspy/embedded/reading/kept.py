@@ -1,0 +1,88 @@
+"""Keeps what the parser says of an index's passages beside their other results: it goes when its passage goes."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from kraq_dspy.asset.store.sync import batches
+from kraq_dspy.embedded.reading.analysis import Analysis, from_values, to_values
+from kraq_dspy.embedded.reading.processes import Parsers
+from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
+from kraq_dspy.records import Chunk, Document, content_id
+
+if TYPE_CHECKING:
+    from kraq_dspy.asset.store.index import Index
+
+STAGE = "read"
+"""The stage of an index's results that analyses are."""
+_BATCH = 32  # passages that are parsed at once
+_AHEAD = 2  # batches for each process that are begun before they are asked for
+
+
+def read_passages(index: "Index", chunk_ids: Sequence[str]) -> Iterator[Chunk]:
+    """Yield the passages, each when its analysis is kept and the reader of this process remembers it.
+
+    Those in English that are not kept yet are parsed, in processes that end with the last passage or when the iterator
+    is closed. Of a passage in another language it is kept that the parser does not read it. An index that is open for
+    reading keeps nothing.
+    """
+    waiting: deque[_Batch] = deque()
+    with Parsers(len(chunk_ids)) as parsers:
+        for ids in batches(chunk_ids, _BATCH):
+            waiting.append(_Batch(index, index.get(Chunk, ids), parsers))
+            if len(waiting) > _AHEAD * parsers.count:
+                yield from waiting.popleft().kept()
+        while waiting:
+            yield from waiting.popleft().kept()
+
+
+def analyses_of(index: "Index", chunk_ids: Sequence[str]) -> dict[str, Analysis]:
+    """What the parser says of these passages, by the chunk's id. Passages in other languages are absent.
+
+    What is not kept is parsed now. An index that is open for reading uses what an earlier version of the reading kept.
+    """
+    outputs = index.results.outputs(STAGE, chunk_ids, model=MADE_BY if index.is_writer else None)
+    analyses = {id: from_values(output) if output else None for id, output in outputs.items()}
+    unread = [id for id in dict.fromkeys(chunk_ids) if id not in outputs]
+    analyses |= {chunk.id: reader().analysis(chunk.passage) for chunk in read_passages(index, unread)}
+    return {id: analysis for id in chunk_ids if (analysis := analyses.get(id)) is not None}
+
+
+class _Batch:
+    """Passages of which the unread ones are being parsed."""
+
+    def __init__(self, index: "Index", chunks: Sequence[Chunk], parsers: Parsers) -> None:
+        self._index, self._chunks = index, chunks
+        found = {chunk.id: index.results.find(STAGE, chunk.id, _fingerprint(chunk)) for chunk in chunks}
+        self._kept = {id: output for id, output in found.items() if output is not None}
+
+        unread = [chunk for chunk in chunks if chunk.id not in self._kept]
+        document_ids = [chunk.document_id for chunk in unread]
+        texts = {document.id: document.text for document in index.get(Document, document_ids)}
+        english = [chunk for chunk in unread if is_english(chunk.text, texts.get(chunk.document_id, ""))]
+
+        self._known = reader().shipped(chunk.passage for chunk in english)
+        self._parsed = [chunk for chunk in english if chunk.passage not in self._known]
+        passages = [chunk.passage for chunk in self._parsed]
+        self._coming: Future[list[Any]] | None = parsers.submit(passages) if passages else None
+
+    def kept(self) -> Iterator[Chunk]:
+        """Yield the passages when all are parsed and kept."""
+        coming = self._coming.result() if self._coming is not None else []
+        parsed = dict(zip((chunk.id for chunk in self._parsed), coming, strict=True))
+
+        for chunk in self._chunks:
+            if chunk.id not in self._kept:
+                shipped = self._known.get(chunk.passage)
+                output = to_values(shipped) if shipped is not None else parsed.get(chunk.id, [])
+                if self._index.is_writer:
+                    self._index.results.save(STAGE, chunk.id, _fingerprint(chunk), output, model=MADE_BY)
+            else:
+                output = self._kept[chunk.id]
+            reader().remember({chunk.passage: from_values(output) if output else None})
+        yield from self._chunks
+
+
+def _fingerprint(chunk: Chunk) -> str:
+    return content_id(MADE_BY, chunk.passage)
