@@ -25,7 +25,6 @@ for _language, _common in _COMMON.items():
     for _common_word in _common:
         _COMMON_IN.setdefault(_common_word, []).append(_language)
 _ASKS_IN_ENGLISH = frozenset(("who", "whom", "whose", "what", "when", "where", "which", "why", "how", "does", "did"))
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _LEAST_SHARE = 0.05  # of a script's letters among those of a text in it
 _WORD = re.compile(r"[^\W\d_]+")
 _SEEN = 4_000  # characters of a text by which its language is told
@@ -82,8 +81,9 @@ def may_be_english(text: str) -> bool:
     if all(map(str.isascii, plain_words)) and not _ENGLISH_ALONE.isdisjoint(plain_words):
         return True
 
-    n_foreign = sum(map(str.isalpha, _NOT_ASCII.findall(text)))
-    if n_foreign <= _FOREIGN * sum(map(str.isalpha, text)):
+    n_letters = sum(map(str.isalpha, text))
+    n_foreign = n_letters - sum(map(str.isalpha, _ascii(text)))
+    if n_foreign <= _FOREIGN * n_letters:
         return True
     return len(_COMMON["en"].intersection(_WORD.findall(text))) >= _CERTAIN_WORDS
 
@@ -130,13 +130,17 @@ def _by_script_or_words(text: str) -> str:
 def _by_script(text: str) -> str:
     """The language of a script that one language is written in, or one above others; "" for Latin letters."""
     n_letters = sum(map(str.isalpha, text))
-    if len(_NOT_ASCII.findall(text)) < _LEAST_SHARE * n_letters:
+    if len(text) - len(_ascii(text)) < _LEAST_SHARE * n_letters:
         return ""
     for language, script in _SCRIPTS.items():
         share = _LEAST_SHARE if language == "ja" else 0.3
         if n_letters and len(script.findall(text)) >= share * n_letters:
             return language
     return ""
+
+
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "ignore").decode()
 
 
 def _by_common_words(words: list[str]) -> str | None:

@@ -6,10 +6,10 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.asset.store.sync import batches
-from kraq_dspy.embedded.reading.analysis import Analysis, from_values, to_values
+from kraq_dspy.embedded.reading.analysis import Analysis, from_values
 from kraq_dspy.embedded.reading.processes import Parsers
 from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
-from kraq_dspy.records import Chunk, Document, content_id
+from kraq_dspy.records import Chunk, Document
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
@@ -30,11 +30,11 @@ def read_passages(index: "Index", chunk_ids: Sequence[str]) -> Iterator[Chunk]:
     waiting: deque[_Batch] = deque()
     with Parsers(len(chunk_ids)) as parsers:
         for ids in batches(chunk_ids, _BATCH):
-            waiting.append(_Batch(index, index.get(Chunk, ids), parsers))
+            waiting.append(_Batch(index, ids, parsers))
             if len(waiting) > _AHEAD * parsers.count:
-                yield from waiting.popleft().kept()
-        while waiting:
-            yield from waiting.popleft().kept()
+                yield from waiting.popleft()
+        for batch in waiting:
+            yield from batch
 
 
 def analyses_of(index: "Index", chunk_ids: Sequence[str]) -> dict[str, Analysis]:
@@ -50,39 +50,25 @@ def analyses_of(index: "Index", chunk_ids: Sequence[str]) -> dict[str, Analysis]
 
 
 class _Batch:
-    """Passages of which the unread ones are being parsed."""
+    """Passages, of which those that are not kept yet are being parsed."""
 
-    def __init__(self, index: "Index", chunks: Sequence[Chunk], parsers: Parsers) -> None:
-        self._index, self._chunks = index, chunks
-        found = {chunk.id: index.results.find(STAGE, chunk.id, _fingerprint(chunk)) for chunk in chunks}
-        self._kept = {id: output for id, output in found.items() if output is not None}
+    def __init__(self, index: "Index", chunk_ids: Sequence[str], parsers: Parsers) -> None:
+        self._index, self._chunks = index, index.get(Chunk, chunk_ids)
+        self._kept = index.results.outputs(STAGE, chunk_ids, model=MADE_BY)
 
-        unread = [chunk for chunk in chunks if chunk.id not in self._kept]
-        document_ids = [chunk.document_id for chunk in unread]
-        texts = {document.id: document.text for document in index.get(Document, document_ids)}
-        english = [chunk for chunk in unread if is_english(chunk.text, texts.get(chunk.document_id, ""))]
+        unread = [chunk for chunk in self._chunks if chunk.id not in self._kept]
+        texts = {each.id: each.text for each in index.get(Document, [chunk.document_id for chunk in unread])}
+        self._english = [chunk for chunk in unread if is_english(chunk.text, texts.get(chunk.document_id, ""))]
+        self._parsed: Future[list[Any]] = parsers.submit([chunk.passage for chunk in self._english])
 
-        self._known = reader().shipped(chunk.passage for chunk in english)
-        self._parsed = [chunk for chunk in english if chunk.passage not in self._known]
-        passages = [chunk.passage for chunk in self._parsed]
-        self._coming: Future[list[Any]] | None = parsers.submit(passages) if passages else None
-
-    def kept(self) -> Iterator[Chunk]:
-        """Yield the passages when all are parsed and kept."""
-        coming = self._coming.result() if self._coming is not None else []
-        parsed = dict(zip((chunk.id for chunk in self._parsed), coming, strict=True))
+    def __iter__(self) -> Iterator[Chunk]:
+        parsed = dict(zip((chunk.id for chunk in self._english), self._parsed.result(), strict=True))
 
         for chunk in self._chunks:
-            if chunk.id not in self._kept:
-                shipped = self._known.get(chunk.passage)
-                output = to_values(shipped) if shipped is not None else parsed.get(chunk.id, [])
+            output = self._kept.get(chunk.id)
+            if output is None:
+                output = parsed.get(chunk.id, [])
                 if self._index.is_writer:
-                    self._index.results.save(STAGE, chunk.id, _fingerprint(chunk), output, model=MADE_BY)
-            else:
-                output = self._kept[chunk.id]
+                    self._index.results.save(STAGE, chunk.id, MADE_BY, output, model=MADE_BY)
             reader().remember({chunk.passage: from_values(output) if output else None})
-        yield from self._chunks
-
-
-def _fingerprint(chunk: Chunk) -> str:
-    return content_id(MADE_BY, chunk.passage)
+            yield chunk

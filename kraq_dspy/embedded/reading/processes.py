@@ -1,21 +1,22 @@
 """Parses in processes of their own, so that the one that asks stays small and every core works.
 
-A process is started when there is a batch for it, and knows nothing but the passages. Analyses do not depend on how
-many there are: a batch is parsed as a whole. Where this process has loaded the parser already, it parses a few passages
-itself.
+A process is started when there is a batch for it, and ends with its input: nothing is left of it when the one that
+began it is gone. Where that one has loaded the parser already, it parses a few passages itself. Analyses do not depend
+on how many processes there are: a batch is parsed as a whole.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
-from types import TracebackType
+from types import ModuleType
 from typing import Any, Self
 
-from kraq_dspy._internal.cores import usable_cores
+from kraq_dspy._internal.concurrency import usable_cores
 from kraq_dspy.embedded.reading.analysis import to_values
 from kraq_dspy.embedded.reading.pipeline import pipeline, pipeline_folder
 from kraq_dspy.embedded.reading.reader import reader
@@ -23,7 +24,6 @@ from kraq_dspy.errors import ModelError
 
 MOST = 8  # processes, of 170 MB each: as many parse faster than one process takes in what they say
 EACH = 100  # passages for which it is worth to start one more, which takes a second
-_WORKER = "kraq_dspy.embedded.reading.worker"
 
 
 class Parsers:
@@ -46,7 +46,7 @@ class Parsers:
     def submit(self, passages: Sequence[str]) -> Future[list[Any]]:
         """The analyses of passages in English, as `from_values` reads them. The future raises ModelError if the
         process ends before it answers; this raises what `pipeline_folder` raises."""
-        if self._is_here:
+        if self._is_here or len(reader().shipped(passages)) == len(passages):
             done: Future[list[Any]] = Future()
             done.set_result([to_values(analysis) for analysis in reader().analyses(passages)])
             return done
@@ -73,13 +73,15 @@ class Parsers:
                 f"The process that parses English ended (exit code {process.wait()}). If it says nothing above, was "
                 "there memory for it? It takes some 200 MB. The same command resumes."
             )
-
         self._idle.put(process)
         analyses: list[Any] = json.loads(line)
         return analyses
 
-    def close(self) -> None:
-        """End the processes, also in the middle of a batch. May be called twice."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """End the processes, also in the middle of a batch."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for process in self._started:
             process.kill()
@@ -87,25 +89,42 @@ class Parsers:
         for process in self._started:
             process.kill()  # one that a thread had only begun to start
             process.communicate()
-        self._started.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _start() -> "subprocess.Popen[str]":
     """A process that finds the modules of this one. One thread for each product: every core has a process."""
     folders = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", _WORKER],
+        [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": folders},
         text=True,
-        encoding="utf-8",
     )
+
+
+def import_less() -> None:
+    """Leave out of what spaCy imports what no parse needs: torch, which it takes if it is installed (150 MB), and its
+    command line. For a process that does nothing else."""
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    command_line, info = ModuleType("spacy.cli"), ModuleType("spacy.cli.info")
+    vars(command_line)["__path__"] = []
+    vars(info)["info"] = None
+    sys.modules |= {command_line.__name__: command_line, info.__name__: info}
+
+
+def main() -> None:
+    """Answer each line of passages with a line of their analyses."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the other one ends this
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # nobody waits for the reply
+    import_less()
+    with os.fdopen(os.dup(1), "w") as replies:
+        os.dup2(2, 1)  # what a library prints is no reply
+        for line in sys.stdin:
+            analyses = reader().analyses(json.loads(line))
+            print(json.dumps([to_values(analysis) for analysis in analyses]), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main()

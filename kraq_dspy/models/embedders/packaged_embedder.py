@@ -11,8 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.concurrency import run_all
-from kraq_dspy._internal.cores import usable_cores
+from kraq_dspy._internal.concurrency import run_all, usable_cores
 from kraq_dspy._internal.package_file import PackageFile
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.embedders.e5_file import E5File

@@ -58,7 +58,7 @@ def test_a_process_that_was_killed_is_an_error_and_no_wait() -> None:
 
 
 def test_a_process_outlives_ctrl_c_and_not_the_one_that_began_it() -> None:
-    command = [sys.executable, "-m", "kraq_dspy.embedded.reading.worker"]
+    command = [sys.executable, "-m", "kraq_dspy.embedded.reading.processes"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
@@ -77,7 +77,7 @@ def test_a_parse_needs_neither_torch_nor_the_command_line_of_spacy(tmp_path: Pat
     code = """
 import sys
 from kraq_dspy.embedded.reading.reader import Reader
-from kraq_dspy.embedded.reading.worker import import_less
+from kraq_dspy.embedded.reading.processes import import_less
 import_less()
 Reader().analyses(["Mira Tolan repaired the lamp."])
 print([name for name in ("torch", "typer", "weasel", "dspy") if sys.modules.get(name)])
