@@ -48,7 +48,7 @@ def test_addresses_are_kept_without_user_and_password(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "way_out"), [(2, "pip install -U kraq-dspy"), (-1, "Bring it up to date: kraq upgrade ")]
+    ("by", "way_out"), [(2, "pip install -U kraq-dspy"), (-1, "Index its corpus again: kraq index CORPUS --out ")]
 )
 def test_another_schema_is_refused_with_the_way_out(tmp_path: Path, by: int, way_out: str) -> None:
     fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), "schema_version": SCHEMA_VERSION + by}
