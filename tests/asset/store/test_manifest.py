@@ -66,7 +66,14 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
         read_fields(tmp_path)
 
 
-@pytest.mark.parametrize("change", [{"settings": {"nonsense": {}}}, {"settings": None}, {"unknown": 1}])
+def test_settings_of_another_version_are_named_with_the_way_out(tmp_path: Path) -> None:
+    fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), "settings": {"nonsense": {}}}
+
+    with pytest.raises(IndexStateError, match=r"nonsense.*Another version.*kraq index CORPUS"):
+        parse(fields, tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"settings": None}, {"unknown": 1}])
 def test_a_manifest_with_fields_that_do_not_fit_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
     fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), **change}
 
