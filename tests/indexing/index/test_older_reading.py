@@ -31,7 +31,7 @@ def read_by(patch: pytest.MonkeyPatch, reader: Reader, made_by: str) -> None:
         patch.setattr(f"kraq_dspy.{room}.MADE_BY", made_by)
     for room in (
         "embedded.reading.kept",
-        "reading.processes",
+        "embedded.reading.processes",
         "embedded.extract",
         "programs.kraq.asked_by",
     ):
