@@ -88,15 +88,13 @@ class ResultStore:
             row = connection.execute("SELECT made_by FROM settled WHERE stage = ?", (stage,)).fetchone()
         return row[0] if row else ""
 
-    def outputs(self, stage: str, item_ids: Sequence[str], *, model: str | None = None) -> dict[str, Any]:
-        """The outputs of those items that have one, by id, whatever instructions made them, and whatever model if
-        none is named."""
+    def outputs(self, stage: str, item_ids: Sequence[str]) -> dict[str, Any]:
+        """The outputs of those items that have one, by id, whatever model or instructions made them."""
         outputs: dict[str, Any] = {}
         with self._database.reading() as connection:
             for item_id in dict.fromkeys(item_ids):
                 row = connection.execute(
-                    "SELECT output FROM results WHERE stage = ? AND item_id = ? AND model = ifnull(?, model)",
-                    (stage, storable(item_id), model),
+                    "SELECT output FROM results WHERE stage = ? AND item_id = ?", (stage, storable(item_id))
                 ).fetchone()
                 if row is not None:
                     outputs[item_id] = _value(row[0])

@@ -42,11 +42,18 @@ def analyses_of(index: "Index", chunk_ids: Sequence[str]) -> dict[str, Analysis]
 
     What is not kept is parsed now. An index that is open for reading uses what an earlier version of the reading kept.
     """
-    outputs = index.results.outputs(STAGE, chunk_ids, model=MADE_BY if index.is_writer else None)
+    outputs = index.results.outputs(STAGE, chunk_ids)
     analyses = {id: from_values(output) if output else None for id, output in outputs.items()}
     unread = [id for id in dict.fromkeys(chunk_ids) if id not in outputs]
     analyses |= {chunk.id: reader().analysis(chunk.passage) for chunk in read_passages(index, unread)}
     return {id: analysis for id in chunk_ids if (analysis := analyses.get(id)) is not None}
+
+
+def forget_other_readings(index: "Index") -> None:
+    """Before an index is changed: what another version of the parser kept goes, so that readings are never mixed."""
+    if index.results.settled(STAGE) != MADE_BY:
+        index.results.prune(STAGE, ())
+        index.results.settle(STAGE, MADE_BY)
 
 
 class _Batch:
@@ -54,7 +61,7 @@ class _Batch:
 
     def __init__(self, index: "Index", chunk_ids: Sequence[str], parsers: Parsers) -> None:
         self._index, self._chunks = index, index.get(Chunk, chunk_ids)
-        self._kept = index.results.outputs(STAGE, chunk_ids, model=MADE_BY)
+        self._kept = index.results.outputs(STAGE, chunk_ids)
 
         unread = [chunk for chunk in self._chunks if chunk.id not in self._kept]
         texts = {each.id: each.text for each in index.get(Document, [chunk.document_id for chunk in unread])}

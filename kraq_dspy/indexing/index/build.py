@@ -25,7 +25,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.embedded.reading.kept import STAGE as READ
-from kraq_dspy.embedded.reading.kept import read_passages
+from kraq_dspy.embedded.reading.kept import forget_other_readings, read_passages
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
@@ -393,6 +393,7 @@ class Builder(BuildParts):
 
     async def extract(self) -> None:
         """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
+        forget_other_readings(self.index)
         stage = ("extract", "extractor", self.kraq.extract)
         is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
@@ -453,6 +454,7 @@ class Builder(BuildParts):
 
     async def ask(self) -> None:
         """A question for each summary of an import; then the index is complete."""
+        forget_other_readings(self.index)
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:
