@@ -19,7 +19,7 @@ from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.load import is_about_labels
 from kraq_dspy.asset.graph.partition import require_engine, with_engine
-from kraq_dspy.asset.label_names import possible_names
+from kraq_dspy.asset.label_names import MENTIONED, possible_names
 from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
@@ -191,7 +191,7 @@ class Builder(BuildParts):
     def __post_init__(self) -> None:
         self._documents_before = self.index.count(Document)
         self._changed = self._removed = 0
-        self._possible_labels: dict[str, None] = {}  # names of metadata that often say who may read a document
+        self._possible_labels: dict[str, None] = {}  # names and files that may say who may read a document
         self._started = time.monotonic()
         self._usage_before = self.index.results.usage()
         self._failed_before = {(each.stage, each.item_id) for each in self.index.results.failures()}
@@ -210,7 +210,8 @@ class Builder(BuildParts):
 
         index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
-        has_labels = bool(options.get("labels") or settings.corpus.acl_column)
+        own = settings.corpus
+        has_labels = bool(options.get("labels") or own.acl_column or own.labels_file or own.labels == "required")
         if has_labels and not index.manifest.has_labels:
             index.update_manifest(has_labels=True)
 
@@ -335,7 +336,9 @@ class Builder(BuildParts):
         forget(self.index, other, ())
         self._changed += len(changed)
         for document in documents:
-            self._possible_labels.update(dict.fromkeys(possible_names(map(str, document.metadata))))
+            self._possible_labels.update(dict.fromkeys(map(repr, possible_names(map(str, document.metadata)))))
+            if MENTIONED in document.left_out:
+                self._possible_labels[f"{document.source!r} (the word 'acl')"] = None
         if any(document.labels for document in documents) and not self.index.manifest.has_labels:
             self.index.update_manifest(has_labels=True)
         self.index.add(documents)
@@ -492,10 +495,12 @@ class Builder(BuildParts):
         """What somebody should know who means to keep documents from others."""
         if not self.index.manifest.has_labels:
             if self._possible_labels:
-                names = ", ".join(map(repr, list(self._possible_labels)[:3]))
+                places = ", ".join(list(self._possible_labels)[:3])
+                more = f" and {len(self._possible_labels) - 3} more" if len(self._possible_labels) > 3 else ""
                 yield (
-                    f"No document has labels, so whoever asks the index reads all of it. The metadata have {names}: if "
-                    "that says who may read a document, index with --acl-column NAME ([corpus] acl_column)."
+                    "No document has labels, so whoever asks the index reads all of it. These may say who may read a "
+                    f"document: {places}{more}. If they do, declare labels: --acl-column NAME, front matter, or "
+                    "--labels FILE."
                 )
         elif not any(any(labels) for labels in self.index.labels().values()):
             column = self.settings.corpus.acl_column
