@@ -5,7 +5,7 @@
 
 One half is made of statements of the documents, the other has the questions that the index asked of its own
 communities. Each has faults of its own; they are unlike, so a difference that both halves decide alike can be trusted
-(docs/results/testsets.md has the figures). People's questions decide if they can, however few; if they cannot, and
+(benchmarks/results/testsets.md has the figures). People's questions decide if they can, however few; if they cannot, and
 their mean points the other way, nothing is decided.
 """
 
