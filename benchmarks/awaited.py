@@ -70,7 +70,7 @@ def measured(index: Path, program_name: str, n_questions: int, n_warm: int) -> d
     from kraq_dspy.records import Chunk
 
     replies = [{"answer": "x", "reasoning": "r"}] * (40 * n_questions)
-    with kraq.Workspace.open(index, models=DummyLM(replies)) as space:
+    with kraq.Workspace.open(index, lm=DummyLM(replies)) as space:
         program = space.program(program_name)
         questions = [question.text for question in space.index.questions()][:n_questions]
         if n_warm:

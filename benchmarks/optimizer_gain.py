@@ -106,7 +106,7 @@ def gain(task: str, optimizer: str, options: argparse.Namespace, lm: dspy.BaseLM
         ),
         resources=Resources(
             settings=Settings(roles={"default": RoleSettings(model=options.lm)}),
-            models={"default": lm},
+            lm={"default": lm},
             embedder=embedder,
         ),
         metric=metric,

@@ -76,7 +76,7 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 def write_own(name: str, indexes: Path, role: RoleSettings, out: Path) -> None:
     models = {"generator": make_lm(role), "judge": make_lm(role)}
-    with Workspace.open(indexes / name / "index.kraq", models=models) as space:
+    with Workspace.open(indexes / name / "index.kraq", lm=models) as space:
         own = make_trainset(space, TO_LEARN_FROM, seed=SEED)
     write(file_of(out / name, SOURCES[1]), [row_of_own(example) for example in own])
 
@@ -100,7 +100,7 @@ def run(
                 "token_f1",
                 train=learned_from,
                 method=Method(optimizer, sizes=sizes, seed=SEED),
-                resources=Resources(settings=Settings(roles={"default": role}), models={"default": make_lm(role)}),
+                resources=Resources(settings=Settings(roles={"default": role}), lm={"default": make_lm(role)}),
                 force=True,
             )
             result = {

@@ -21,7 +21,8 @@ from kraq_dspy.models.lms.roles import answerer_for, fill_in, own_adapter
 from kraq_dspy.programs.conversation import HistoryLike, StandaloneQuestion
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.hits import hits_checked_by
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
+from kraq_dspy.spec import options_of
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.not_searched import asked_for_name, without_search
 from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
@@ -165,6 +166,7 @@ class Answering(ProgramMaker):
 
     async def _answered(self, question: str, program: dspy.Module | str, turn: "_Turn") -> AsyncGenerator[Any, None]:
         """Yield what comes of a streamed answer, and at last the prediction: the one body of all four ways to ask."""
+        _require_inputs(program, turn.inputs)
         with self._asking(question, program) as (question, program, flaws):
             reply = None if turn.anyway else without_search(question)
             if reply is not None:
@@ -345,6 +347,17 @@ class Answering(ProgramMaker):
             flaws_heard() as flaws,
         ):
             yield normalised(question), program, flaws
+
+
+def _require_inputs(program: dspy.Module | str, inputs: Mapping[str, Any]) -> None:
+    """Raises ConfigError for what is an option of the program, and no input of its signature."""
+    options = options_of(choose_program(program).answering.spec.options) if isinstance(program, str) else {}
+    if given := [f"{name}={value!r}" for name, value in inputs.items() if name in options]:
+        listed = ", ".join([repr(program), *given])
+        raise ConfigError(
+            f"{given[0].partition('=')[0]!r} is an option of the program {program!r}. Make the program with it: "
+            f"space.ask(question, space.program({listed}))."
+        )
 
 
 def _with_answerability(prediction: dspy.Prediction, judged: Answerability) -> dspy.Prediction:

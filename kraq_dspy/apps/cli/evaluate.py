@@ -67,7 +67,10 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     retrieval_only: Annotated[
         bool, Flag("--retrieval-only", help="Score what the retrievers find, without answers.")
     ] = False
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = RETRIEVED
+    k: Annotated[
+        int | None,
+        typer.Option("--k", "-k", min=1, help=f"Passages for each question. Default: a program's own, or {RETRIEVED}."),
+    ] = None
     asked: Annotated[
         Path | None,
         typer.Option(
@@ -98,7 +101,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
-                    named, examples, metrics, space=space, title=title, k=self.k, out=folder,
+                    named, examples, metrics, space=space, title=title, k=self.asked_k, out=folder,
                     concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
                 if peoples:
@@ -109,11 +112,16 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
                     for name, (questions, judged) in beside.items():
                         if questions:
                             evaluate(
-                                named, questions, judged, space=space, title=f"{title}-{name}", k=self.k,
+                                named, questions, judged, space=space, title=f"{title}-{name}", k=self.asked_k,
                                 out=folder / name, concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                             )  # fmt: skip
 
         self.show_and_judge(result, folder, thresholds, beside=bool(peoples))
+
+    @property
+    def asked_k(self) -> int:
+        """How many passages a retriever is asked for."""
+        return self.k or RETRIEVED
 
     def _require_asked(self, space: "Workspace", systems: "Sequence[AskedSystem]", metrics: Sequence[str]) -> None:
         """Raise StateError for a state of a step that neither the programs nor the metrics ask."""
@@ -147,14 +155,14 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
 
         if self.retrieval_only:
             names = self.retriever or [space.default_retriever]
-            return [chosen_retriever(space, name, self.k) for name in names]
+            return [chosen_retriever(space, name, self.asked_k) for name in names]
 
         programs: Sequence[str | None] = self.program or [None]
         retrievers: Sequence[str | None] = self.retriever or [None]
         systems = []
         for program in programs:
             for retriever in retrievers:
-                systems.append(_program(space, program, retriever, self.program_state or ()))
+                systems.append(_program(space, program, retriever, self.program_state or (), self.k))
         return systems
 
     def _metrics(
@@ -168,14 +176,18 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
 
         if not thresholds:
             return self.metric or None
-        return self.with_judged(self.metric or default_metrics(systems, examples, self.k), thresholds)
+        return self.with_judged(self.metric or default_metrics(systems, examples, self.asked_k), thresholds)
 
 
-def _program(space: "Workspace", name: str | None, retriever: str | None, states: Sequence[Path]) -> "AskedSystem":
+def _program(
+    space: "Workspace", name: str | None, retriever: str | None, states: Sequence[Path], k: int | None
+) -> "AskedSystem":
     from kraq_dspy.eval.system import chosen_program
-    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
+    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
 
-    choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
+    name = name or DEFAULT_PROGRAM
+    options = {} if k is None else {passages_option(name, {}): k}
+    choice = choose_program(name, retriever, options, measured=True)
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
     return chosen_program(space, choice, label, states)
 

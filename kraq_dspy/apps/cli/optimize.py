@@ -149,7 +149,7 @@ class Domain(TakesStates, Columns):
         if settings.role("extractor").model == EMBEDDED:
             note("the embedded model only guesses: name a model with --lm.")
         models = LanguageModels(settings, states=self.states())
-        domain = describe_domain(self.corpus, settings, models=models, passages=self.passages, seed=self.seed)
+        domain = describe_domain(self.corpus, settings, lm=models, passages=self.passages, seed=self.seed)
         typer.echo(domain.to_toml())
 
 
