@@ -580,7 +580,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 }
 """The values that `preset = "..."`, before the first section of a file, puts in the place of the
 defaults. "thrifty": an index for six times the corpus's tokens in prompts instead of nine and a
-half (docs/results/indexing.md)."""
+half (benchmarks/results/indexing.md)."""
 
 
 def read_settings(path: Path | None = None) -> Settings:

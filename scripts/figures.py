@@ -9,8 +9,10 @@ interval ("0.641 [0.583, 0.691]") and counts with slashes ("375 / 9 / 62") have 
 
 - In `claims.md`, every figure of the column "here" has to stand on a page that the cell links to, and every figure of
   the column "the paper" among those that the tables which the cell names have printed (`kraq_dspy/papers/printed`).
-- Elsewhere, every figure of a paragraph that links to a page of results has to stand on one of the pages it links to,
-  but for sentences that say that they are estimates (*e*).
+- In `docs/results.md`, every figure of a section has to stand on one of the pages of `benchmarks/results` that the
+  section names.
+- Elsewhere, every figure of a paragraph that links to `docs/results.md` has to stand in the section it links to or on a
+  page that this section names, but for sentences that say that they are estimates (*e*).
 
 The script does not see a figure in words ("thirty"), one in code, one in a paragraph without a link, and whether a lone
 figure means on its page what the paragraph says of it.
@@ -25,10 +27,11 @@ from pathlib import Path
 from kraq_dspy.papers.catalogue import PaperTable, papers_tables
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "results"
+RESULTS = ROOT / "benchmarks" / "results"
 CLAIMS = RESULTS / "claims.md"
+SUMMARY = ROOT / "docs" / "results.md"
 GUIDES = sorted((ROOT / "docs" / "guide").rglob("*.md"))
-PAGES = (ROOT / "README.md", ROOT / "docs" / "index.md", RESULTS / "index.md", *GUIDES)
+PAGES = (ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDES)
 
 NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))"
 TOGETHER = (rf"{NUMBER} \[{NUMBER}, {NUMBER}\]", rf"{NUMBER}(?: / {NUMBER})+", rf"{NUMBER} of (?:the )?{NUMBER}")
@@ -63,7 +66,7 @@ class Fault:
         return f"{self.page}: {self.figure} is not in {self.named}: {self.text}"
 
 
-def faults_of_claims(text: str, name: str = "docs/results/claims.md") -> list[Fault]:
+def faults_of_claims(text: str, name: str = "benchmarks/results/claims.md") -> list[Fault]:
     """The figures of the table of claims that its pages, or the papers' tables, do not have."""
     faults = []
     for line in text.splitlines():
@@ -154,15 +157,43 @@ def _lacking(name: str, text: str, around: str, folder: Path) -> list[Fault]:
     return [Fault(name, each, around, ", ".join(targets)) for each in figures(text) if not stands(each, pages)]
 
 
+def faults_of_summary(text: str) -> list[Fault]:
+    """The figures of the results page that the pages named in their section do not have."""
+    faults = []
+    for section in re.split(r"(?m)^## ", text)[1:]:
+        pages = pages_named(section)
+        if pages:
+            prose = " ".join(paragraphs(section.partition("\n")[2]))
+            measured = "\n\n".join((RESULTS / page).read_text("utf-8") for page in pages)
+            faults += [
+                Fault(SUMMARY.name, each, section.partition("\n")[0], ", ".join(pages))
+                for each in figures(prose)
+                if not stands(each, measured)
+            ]
+    return faults
+
+
+def pages_named(section: str) -> list[str]:
+    """The pages of measurements that a section of the results page names."""
+    return list(dict.fromkeys(re.findall(r"`benchmarks/results/([\w-]+\.md)`", section)))
+
+
 def _is_of_results(target: str, folder: Path) -> bool:
-    file = folder / target.partition("#")[0]
-    return file.resolve().parent == RESULTS and file.is_file() and file.resolve() not in (CLAIMS, RESULTS / "index.md")
+    file = (folder / target.partition("#")[0]).resolve()
+    return file == SUMMARY or (file.parent == RESULTS and file.is_file() and file != CLAIMS)
 
 
 def _section(target: str, folder: Path) -> str:
-    """The text of a page, or of the section with those within it."""
+    """The text of a page, or of the section with those within it; of the results page also the pages it names."""
     file, _, fragment = target.partition("#")
-    text = (folder / file).read_text("utf-8")
+    text = _part((folder / file).read_text("utf-8"), fragment)
+    if (folder / file).resolve() == SUMMARY:
+        text = "\n\n".join([text, *((RESULTS / page).read_text("utf-8") for page in pages_named(text))])
+    return text
+
+
+def _part(text: str, fragment: str) -> str:
+    """The section of a text that a link's fragment names, with those within it; all of it without a fragment."""
     if not fragment:
         return text
     pieces = re.split(r"(?m)^(#+) (.+)$", text)
@@ -204,7 +235,8 @@ def _is(ours: str, theirs: str) -> bool:
 def faults() -> list[Fault]:
     """Every figure of the pages that does not stand where it should."""
     of_pages = [each for page in PAGES for each in faults_of_prose(page.read_text("utf-8"), page.parent, page.name)]
-    return faults_of_claims(CLAIMS.read_text("utf-8")) + of_pages
+    of_summary = faults_of_summary(SUMMARY.read_text("utf-8"))
+    return faults_of_claims(CLAIMS.read_text("utf-8")) + of_summary + of_pages
 
 
 def main() -> None:

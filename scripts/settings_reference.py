@@ -19,7 +19,7 @@ kraq reads `kraq.toml` of the current folder, or the file after `--config`, once
 kraq rejects unknown ones by name. Options of the command line win over the file.
 
 `preset = "thrifty"`, before the first section, takes the place of some defaults: an index for six times the corpus's
-tokens in prompts instead of nine and a half ([what it costs](../results/indexing.md#the-price)).
+tokens in prompts instead of nine and a half ([what it costs](../results.md#cost-and-growth)).
 """
 
 

@@ -1,6 +1,6 @@
-"""Writes the walks into CONTRIBUTING.md, from traces of six commands over a small index.
+"""Prints six walks, from traces of six commands over a small index, as Markdown.
 
-    python scripts/walks.py [--reasons]
+    python scripts/walks.py
 
 A walk names the files in the order in which they are entered, the functions that lead on from each to another file,
 and why the file is on the way: the first sentence of its own docstring. Left out is where no way goes on: what a file
@@ -29,9 +29,7 @@ from kraq_dspy.errors import KraqError
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "kraq_dspy"
-PAGE = ROOT / "CONTRIBUTING.md"
 EXAMPLE = ROOT / "examples" / "hotpotqa-mini"
-BEGIN, END = "<!-- walks: written by scripts/walks.py -->", "<!-- end of walks -->"
 
 SHOWN = 3
 """Functions of a file that a walk names."""
@@ -199,31 +197,10 @@ def table(walk: Walk, steps: list[tuple[str, list[str]]]) -> str:
         f"| `{file}` | {', '.join(f'`{function}`' for function in functions)} | {reason(file)} |"
         for file, functions in steps
     ]
-    summary = f"<summary>{walk.title}: <code>{walk.command}</code>, {len(steps)} files</summary>"
-    return "\n".join(["<details>", summary, "", *rows, "", "</details>"])
-
-
-def written(page: str, tables: list[str]) -> str:
-    """The page with the tables between its markers."""
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    return "\n\n".join([before + BEGIN, *tables, END + after])
-
-
-def with_todays_reasons(page: str) -> str:
-    """The page with the reason of each file as its docstring says it now; nothing is traced."""
-
-    def row(match: re.Match[str]) -> str:
-        file, functions = match[1], match[2]
-        return f"| `{file}` | {functions} | {reason(file)} |" if (PACKAGE / file).exists() else match[0]
-
-    return re.sub(r"^\| `([\w/]+\.py)` \| (.+?) \| .+ \|$", row, page, flags=re.MULTILINE)
+    return "\n".join([f"## {walk.title}: `{walk.command}`, {len(steps)} files", "", *rows, ""])
 
 
 def main() -> None:
-    if "--reasons" in sys.argv[1:]:
-        PAGE.write_text(with_todays_reasons(PAGE.read_text("utf-8")), "utf-8")
-        return
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_CACHE_HOME"] = folder
@@ -231,8 +208,7 @@ def main() -> None:
         import_all()
         tables = [table(walk, Trace().of(walk.run).steps()) for walk in WALKS]
         os.chdir(ROOT)
-    PAGE.write_text(written(PAGE.read_text("utf-8"), tables), "utf-8")
-    print(PAGE)
+    print("\n".join(tables))
 
 
 if __name__ == "__main__":

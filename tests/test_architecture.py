@@ -1,7 +1,6 @@
 """Tests that the imports keep the direction of dependencies that docs/architecture.md gives."""
 
 import ast
-import importlib.util
 import re
 import subprocess
 import sys
@@ -80,25 +79,6 @@ def test_each_step_of_a_walk_stands_in_the_file_that_the_picture_names() -> None
         (file, name) for file, names in steps for name in re.findall("`(.+?)`", names) if not defines(file, name)
     ]
     assert missing == []
-
-
-def test_the_walks_of_contributing_name_functions_that_are_there() -> None:
-    """If this fails: python scripts/walks.py"""
-    spec = importlib.util.spec_from_file_location("walks", ROOT / "scripts" / "walks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    walks = importlib.util.module_from_spec(spec)
-    sys.modules["walks"] = walks  # where its dataclasses look their own module up
-    spec.loader.exec_module(walks)
-    contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split(walks.BEGIN)[1].split(walks.END)[0]
-
-    titles = re.findall(r"<summary>(.+?): <code>", contributing)
-    steps = re.findall(r"^\| `([\w/]+\.py)` \| (.+?) \| \w.+ \|$", contributing, re.MULTILINE)
-
-    assert titles == [walk.title for walk in walks.WALKS]
-    assert len(steps) > 100
-    for file, functions in steps:
-        assert [name for name in re.findall("`(.+?)`", functions) if not defines(file, name)] == [], file
 
 
 def defines(file: str, name: str) -> bool:

@@ -17,7 +17,7 @@ BINS = (0.4, 0.6, 0.75, 0.9)
 """Upper ends of all bins of the overlap but the last, which ends at 1."""
 PEOPLE: tuple[float, ...] = (0.05, 0.18, 0.23, 0.23, 0.31)
 """Shares of people's questions in each bin: the mean of hotpotqa, squad and clapnq, measured on half of the documents
-of each (docs/results/testsets.md)."""
+of each (benchmarks/results/testsets.md)."""
 
 WORDS, MEANING = "bm25", "dense"
 """Pooling retrievers of which neither is to find more of a set."""

@@ -51,7 +51,8 @@ class AdaptiveRetriever(Retrieving):
     `retrieve` scores nothing above 0, its own ranking stands.
 
     `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
-    .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results/retrieval.md).
+    .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others
+    (benchmarks/results/retrieval.md).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -60,7 +60,7 @@ class RaptorRetriever(Retrieving):
 
     A summary's hit has a chunk of its own: its id, no document, its `level` as metadata. So `filters` find passages
     alone, and a summary is left out when it, or every passage under it, is in `exclude`. The paper's other search, down
-    from the top of the tree, found less (docs/results/retrieval.md).
+    from the top of the tree, found less (benchmarks/results/retrieval.md).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

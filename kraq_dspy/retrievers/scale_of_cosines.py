@@ -10,7 +10,7 @@ from kraq_dspy.ports import Vectors, VectorStore
 LOW, SPREAD = 0.03, 0.13
 """The lower quartile and the standard deviation that a question's cosines with passages drawn by chance are given.
 
-MiniLM's are .03 and .11. The spread was chosen on parts of popqa and multihop_rag (docs/results/retrieval.md).
+MiniLM's are .03 and .11. The spread was chosen on parts of popqa and multihop_rag (benchmarks/results/retrieval.md).
 """
 
 UNRELATED = 0.2

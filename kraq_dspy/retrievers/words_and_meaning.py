@@ -213,7 +213,7 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
     corpus, and a word that all candidates share says nothing about which of them is better. Words that no passage has
     do not count for the question's length either. Figures that the question does not name do not count for a passage's
     length: nearly each figure of a table is a rare word, so a table that has the question's words would be nearer to
-    none of them (docs/results/corpora.md).
+    none of them.
     """
     terms = [_terms_of(passage) for passage in passages]
     of_question: dict[str, float] = {}

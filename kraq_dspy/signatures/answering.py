@@ -92,7 +92,7 @@ class AnswerQuestion(dspy.Signature):
     """
 
     # "If they do not hold the answer" made a model of 1.5 billion parameters decline half of what it could answer
-    # (docs/results/combined.md).
+    # (benchmarks/results/combined.md).
 
     passages: list[str] = dspy.InputField()
     question: str = dspy.InputField()

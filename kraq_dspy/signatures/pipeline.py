@@ -109,7 +109,7 @@ class GenerateQuestion(dspy.Signature):
 
     # "Ask what a curious person would ask about the summary's main topic" made small models ask of "the main topic".
     # What is said at more length than this, a model of half a billion parameters repeats
-    # (docs/results/questions.md).
+    # (benchmarks/results/questions.md).
 
     summary: str = dspy.InputField()
     question: str = dspy.OutputField()

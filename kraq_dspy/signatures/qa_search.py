@@ -27,7 +27,7 @@ class ConfirmSameQuestion(dspy.Signature):
     """
 
     # With fields called "asked" and "stored", and asked whether one answer is right for both, a model of 1.5 billion
-    # parameters said yes to nearly every pair (docs/results/qa-search.md).
+    # parameters said yes to nearly every pair (benchmarks/results/qa-search.md).
 
     first_question: str = dspy.InputField()
     second_question: str = dspy.InputField()

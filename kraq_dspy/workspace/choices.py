@@ -15,8 +15,7 @@ from kraq_dspy.spec import ProgramSpec, RetrieverSpec, Word, options_of, read_op
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 DEFAULT_PROGRAM = "traditional"
-"""The default program: no other finds more evidence over the default retriever
-(docs/results/default.md)."""
+"""The default program: combined retrieval over the default retriever finds no more evidence."""
 INNER = "over"
 """The option that names the program inside another one."""
 

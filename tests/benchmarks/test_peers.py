@@ -16,9 +16,6 @@ import networkx
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.extend import load_embedder
-from kraq_dspy.settings import EncoderSettings
-
 pytestmark = pytest.mark.slow
 
 Modules = Callable[[str], ModuleType]
@@ -55,11 +52,6 @@ def test_a_tenth_of_a_corpus_is_its_first_whole_pages(peers: Modules, tmp_path: 
     with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as lines:
         lines.writelines(json.dumps({"text": letter * 10}) + "\n" for letter in "abcdefghij")
     assert peers("corpus").read_pages(tmp_path, "web", 0.25) == ["a" * 10, "b" * 10]
-
-
-def test_a_judge_and_the_words_agree_where_what_it_calls_covered_has_more_of_them(peers: Modules) -> None:
-    rows = [{"covered": covered, "words": words} for covered, words in ((True, 0.9), (True, 0.5), (False, 0.5))]
-    assert peers("web_judge").told_apart(rows) == 0.75  # .9 > .5, and .5 beside .5
 
 
 def test_a_question_is_asked_only_if_all_of_its_facts_are_there(peers: Modules) -> None:
@@ -191,7 +183,7 @@ def test_our_graph_is_written_for_who_looks_at_graphs(peers: Modules, tmp_path: 
 
 
 def test_what_a_peers_graph_says_of_names_and_links_is_written_without_quotes(
-    peers: Modules, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS / "peers" / "inside"))
     graph = networkx.Graph()
@@ -201,33 +193,6 @@ def test_what_a_peers_graph_says_of_names_and_links_is_written_without_quotes(
     written = json.loads((tmp_path / "graph.json").read_text("utf-8"))
     assert written["names"] == ["Ada", "Bo"]
     assert written["links"] == [["Ada", "They met.", "Bo"], ["Ada", "A countess.", ""], ["Bo", "", ""]]
-    stated = peers("real_model").stated(
-        written, [["Ada was a countess."], ["A whale swims."]], load_embedder(EncoderSettings())
-    )
-    assert stated == [1.0, 0.0]
-
-
-def test_names_stand_in_a_text_as_whole_words_each_once(peers: Modules) -> None:
-    standing = peers("real_model").standing
-    assert standing(["Host plant", "HOST PLANT", "host", "plan", "..."], "Its host-plant dies.") == [
-        "host",
-        "host plant",
-    ]
-
-
-def test_a_system_that_was_stopped_keeps_its_row(peers: Modules) -> None:
-    requests = {"calls": 3, "prompt_tokens": 500, "written_tokens": 50, "cut": 1, "refused": 0}
-    head, row_of = peers("real_model").HEAD, peers("real_model").row_of
-    row = row_of(
-        "X",
-        {"wall_s": 61.0, "requests": requests, "failure": "X, index: exit code -9. The log ends:\nmore"},
-        "",
-        [],
-        100,
-        None,
-    )
-    assert len(row) == len(head)
-    assert row[:7] == ["X", "61", "3", "5.0 x", "0.5 x", "1, 0", "X, index: exit code -9. The log ends:"]
 
 
 def test_minilm_is_served_as_openai_does(peers: Modules) -> None:

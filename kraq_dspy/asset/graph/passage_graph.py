@@ -25,7 +25,7 @@ _MOST_ROUNDS = 1000
 _ADVICE = "Restore the index from a copy, or mend it: kraq check DIR --repair"
 PHRASE_WEIGHT = 0.1
 """What a mention of a noun phrase weighs, and a link with one, where a name's weighs 1: "population" or "member" stands
-in passages that have nothing else in common (measured in docs/results/corpora.md)."""
+in passages that have nothing else in common."""
 _FAINT = 1e-5  # of the walker at a vertex, for each unit of its degree: less than that is not followed on
 
 

@@ -1,7 +1,7 @@
 """Finds names that are similar, by spelling or by meaning (KRAQ thesis, 3.1.2), and says which may be merged unasked.
 
 Similarity is no proof: "Prussian" and "Russian" are 0.93 alike, "Maria Garcia" and "Mario Garcia"
-0.92. On names of people one wrong merge is worse than ten missed ones (docs/results/resolution.md).
+0.92. On names of people one wrong merge is worse than ten missed ones.
 So names that differ in a number, a roman numeral or a word such as "north" or "junior" are not
 candidates. kraq merges names of people only if a model confirms it. Each name joins at most the one
 that it resembles most, so that no chain leads from one thing to another.

@@ -28,7 +28,8 @@ from kraq_dspy.records import content_id
 
 SPREADS = 1.5
 """How far the floor lies above the median of foreign scores, where their lower quartile lies 1 below it. Of 1, 1.5, 2
-and 2.5 the largest that refuses at most 5 % of people's questions on each of six sets (docs/results/refusals.md)."""
+and 2.5 the largest that refuses at most 5 % of people's questions on each of six sets
+(benchmarks/results/refusals.md)."""
 OWN_QUESTIONS = 200
 """Own questions that are looked at, evenly drawn."""
 PACKAGED = "foreign"

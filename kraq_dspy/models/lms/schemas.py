@@ -208,7 +208,8 @@ class Sections:
     def request(self, outputs: Mapping[str, Any]) -> str:
         """The last sentence of a prompt, with the markers of all texts: without the first Qwen2.5-Coder-0.5B wrote that
         field's name and no more to every second question, with it alone no second text. Typed fields are mostly held to
-        a schema; what a number must be is not said, since the 1.5B wrote that instead (docs/results/real-models.md).
+        a schema; what a number must be is not said, since the 1.5B wrote that instead
+        (benchmarks/results/real-models.md).
         """
         first, *others = [next(iter(outputs))] if is_typed(outputs) else outputs
         is_label = outputs[first] is bool or choices(outputs[first])

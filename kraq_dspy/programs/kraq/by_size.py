@@ -6,11 +6,11 @@ from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
 from kraq_dspy.settings import QUESTIONS_BASE, Settings
 
 SMALL = 2e9
-"""Parameters below which a model is asked for names and links alone: with 1.5e9 it links six times as much so
-(docs/results/extraction.md); larger ones were not asked."""
+"""Parameters below which a model is asked for names and links alone: with 1.5e9 it links six times as much so;
+larger ones were not asked."""
 CANDIDATES = 3
 """Questions that such a model, with an adapter, is asked for about a summary where templates ask beside it
-(docs/results/questions.md)."""
+(benchmarks/results/questions.md)."""
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
 _TIMES = {"b": 1e9, "m": 1e6}
 

@@ -95,7 +95,7 @@ class ExtractNames(SavableModule):
     """Entities, relationships and claims of one passage by one short call (KRAQ paper, section 2, for small models).
 
     Models of less than two billion parameters name little when they must describe it too, and copy one description to
-    the next (docs/results/extraction.md). So the model lists names and links alone. An entity is described by the first
+    the next. So the model lists names and links alone. An entity is described by the first
     sentence of the passage that names it, a link by the first one that names both ends. Every sentence is a claim about
     the name that it has first, and about the first name that this one is linked to, where the sentence has it too.
     Entities have no type. Predictions are those of `ExtractGraph`.

@@ -1,7 +1,7 @@
 """Makes question-answer pairs from passages, and lets only good ones pass (QA search paper, 4.2).
 
 Three critics rate, as in the paper. Some models are too small to rate: Qwen2.5-Coder of 0.5 and 1.5
-billion parameters rate right and wrong pairs alike (docs/results/qa-search.md). They try a pair
+billion parameters rate right and wrong pairs alike (benchmarks/results/qa-search.md). They try a pair
 instead. Its question must lead back to its passage, in place of "stand alone" (Promptagator: Dai et
 al., 2022, arXiv 2209.11755, 3.2). The passage must lead to its answer, in place of "groundedness"
 (roundtrip consistency: Alberti et al., 2019, arXiv 1906.05416).

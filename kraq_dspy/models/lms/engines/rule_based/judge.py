@@ -14,7 +14,7 @@ NO_MATCH = -1
 _NUMERAL = re.compile(r"\d+|\b[IVX]+\b")
 NAMED, CONFIRMED = 0.6, 0.76
 """Least likeness of a question that is named, and of one that is confirmed, chosen by what passes of right and of wrong
-pairs (docs/results/qa-search.md)."""
+pairs (benchmarks/results/qa-search.md)."""
 
 
 def support(claim: str, evidence: str) -> float:
