@@ -37,12 +37,12 @@ import numpy as np
 
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.embedded.asking.headings import Heading, announced_question
+from kraq_dspy.embedded.asking.templates import question_about
+from kraq_dspy.embedded.summarize import community_summary
 from kraq_dspy.eval.questions import fingerprint_of
 from kraq_dspy.finetune.pairs import Pair
-from kraq_dspy.language.headings import Heading, announced_question
-from kraq_dspy.language.templates import question_about
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.lms.engines.rule_based.summarize import community_summary
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe import shown_summary

@@ -17,11 +17,11 @@ from pathlib import Path
 from stand_in import machine
 
 from kraq_dspy.asset.store.vectors.points import document_weights, query_weights
+from kraq_dspy.embedded.answer import UNKNOWN, answer, short_answer
+from kraq_dspy.embedded.engine import EmbeddedEngine
 from kraq_dspy.eval.datasets import Example, load_dataset
 from kraq_dspy.eval.metrics.answers import contains, exact_match, token_f1
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.lms.engines.rule_based.answer import UNKNOWN, answer, short_answer
-from kraq_dspy.models.lms.engines.rule_based.engine import EmbeddedEngine
 from kraq_dspy.settings import EncoderSettings
 
 SETS = ("squad", "hotpotqa", "clapnq", "xquad_de")

@@ -400,7 +400,7 @@ class K2RAGSettings(Checked):
 
 EMBEDDED = "embedded"
 """The packaged model, which is not a language model: it makes its log-probabilities up
-(`lms.engines.rule_based`)."""
+(`embedded`)."""
 BROUGHT_MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 """The models that `kraq lm get` downloads and checks against their makers' checksums, used as
 "gguf/smollm2-135m" and so on."""

@@ -2,15 +2,15 @@
 
     python scripts/read_example.py
 
-To be run when `READING` in `kraq_dspy/reading/reader.py` is raised. It takes about forty seconds of the processor.
+To be run when `READING` in `kraq_dspy/embedded/reading/reader.py` is raised. It takes about forty seconds of the processor.
 `kraq demo` then parses none of these passages.
 """
 
 from kraq_dspy import bundled_example
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.load import load_documents
-from kraq_dspy.reading.reader import Reader
-from kraq_dspy.reading.shipped import write_analyses
+from kraq_dspy.embedded.reading.reader import Reader
+from kraq_dspy.embedded.reading.shipped import write_analyses
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.models.lms.engines.rule_based import rewrite
+from kraq_dspy.embedded import rewrite
 from tests.patterns import is_bounded, patterns, texts
 
 MEASURED = Path(__file__).with_name("patterns_measured.txt")

@@ -40,7 +40,7 @@ def test_what_is_over_names_its_room_and_the_largest_additions_to_it(budget: Mod
     now = {
         "eval/deep/gate.py": "def f():\n    return 1 + 1\n",
         "errors.py": "x = 1\ny = 2 + 2\n",
-        "reading/parse.py": "class Parse:\n    def run(self):\n        return [1, 2, 3, 4]\n",
+        "embedded/reading/parse.py": "class Parse:\n    def run(self):\n        return [1, 2, 3, 4]\n",
     }
     rooms = budget.measured(now)
     assert rooms["root"].tokens == 8

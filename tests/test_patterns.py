@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from kraq_dspy.language import other_languages
-from kraq_dspy.models.lms.engines.rule_based.reading import comparison
+from kraq_dspy.embedded.asking import other_languages
+from kraq_dspy.embedded.short_answers import comparison
 from tests.patterns import is_bounded, patterns, worst_units
 from tests.slow_patterns import digest, measured, slow_patterns, slow_text
 

@@ -25,7 +25,7 @@ from tests.whole_program import app
 
 TESTS = Path(__file__).parent
 CASES = TESTS.parents[1] / "shared" / "cases"
-SHORT = "models/lms/engines/rule_based/reading/test_short_answers.py"
+SHORT = "embedded/short_answers/test_short_answers.py"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ HELD = {
         "of two things that are compared, the one that the question names first",
         (
             f"{SHORT}::test_of_two_that_are_compared_the_text_decides",
-            "models/lms/engines/rule_based/test_yes_or_no.py::test_what_a_sentence_plainly_says_or_denies_is_so_or_not",
+            "embedded/test_yes_or_no.py::test_what_a_sentence_plainly_says_or_denies_is_so_or_not",
         ),
     ),
     "12_two_facts_one_sentence": Case(
@@ -175,9 +175,9 @@ HELD = {
     "23_follow_ups": Case(
         "thanks become a question, and follow-ups are not completed",
         (
-            "language/test_social_turns.py::test_a_social_turn_has_its_kind",
-            "language/test_follow_ups.py::test_a_correction_and_a_follow_up_without_a_verb_ask_the_earlier_question",
-            "language/test_follow_ups.py::test_what_about_asks_the_earlier_question_of_another_thing",
+            "embedded/test_social_turns.py::test_a_social_turn_has_its_kind",
+            "embedded/test_follow_ups.py::test_a_correction_and_a_follow_up_without_a_verb_ask_the_earlier_question",
+            "embedded/test_follow_ups.py::test_what_about_asks_the_earlier_question_of_another_thing",
         ),
     ),
     "24_embedded_stream": Case(

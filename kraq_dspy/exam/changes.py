@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from kraq_dspy.embedded.asking.clozes.cloze import WORDS, is_person
+from kraq_dspy.embedded.names import with_another_name
+from kraq_dspy.embedded.reading.acts import SAID_ALOUD
+from kraq_dspy.embedded.reading.titles import speaker_of
+from kraq_dspy.embedded.reading.vocabulary import BEASTS, FIGURES, GENERAL
 from kraq_dspy.exam.corpus import Corpus
 from kraq_dspy.exam.gold_finder import nearness
 from kraq_dspy.exam.material import AskedQuestion
-from kraq_dspy.language.clozes.cloze import WORDS, is_person
-from kraq_dspy.language.names import with_another_name
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import MONTHS
-from kraq_dspy.reading.acts import SAID_ALOUD
-from kraq_dspy.reading.titles import speaker_of
-from kraq_dspy.reading.vocabulary import BEASTS, FIGURES, GENERAL
 from kraq_dspy.records import PHRASE, Chunk, Entity
 
 SAID = 0.9

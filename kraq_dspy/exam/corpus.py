@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kraq_dspy.embedded.reading.analysis import Analysis
+from kraq_dspy.embedded.reading.kept import analyses_of
+from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.exam.material import Material
-from kraq_dspy.reading.analysis import Analysis
-from kraq_dspy.reading.kept import analyses_of
-from kraq_dspy.reading.reader import reader
 from kraq_dspy.records import Chunk, Community, Entity
 from kraq_dspy.workspace import Workspace
 

@@ -8,7 +8,7 @@ import dspy
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
-from kraq_dspy.language.names import with_another_name
+from kraq_dspy.embedded.names import with_another_name
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in
 from kraq_dspy.state import SavableModule
 

@@ -23,6 +23,7 @@ from kraq_dspy._internal.options import type_adapter
 from kraq_dspy._internal.step import without_advice
 from kraq_dspy.asset.store.own_files import require_descriptors
 from kraq_dspy.asset.store.results import ResultStore
+from kraq_dspy.embedded.reading.reader import MADE_BY
 from kraq_dspy.errors import KraqError, lacks_files, lacks_room
 from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.envelope import cut_off, flaws_heard, with_flaws
@@ -30,7 +31,6 @@ from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.ports import Progress
-from kraq_dspy.reading.reader import MADE_BY
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.bounded import bounded_map

@@ -4,8 +4,8 @@ import pytest
 
 from kraq_dspy._internal.folding import folded
 from kraq_dspy.asset.store.vectors.points import words_of
+from kraq_dspy.embedded.answer import answer
 from kraq_dspy.language.text import content_words
-from kraq_dspy.models.lms.engines.rule_based.answer import answer
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
+from kraq_dspy.embedded.exam.facts import question_for
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import Testset, TestsetPlan, evaluate, make_testset, read_questions
 from kraq_dspy.eval.system import AskedSystem
@@ -17,7 +18,6 @@ from kraq_dspy.exam.making import estimate_testset
 from kraq_dspy.exam.testset import as_line, as_row
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.indexing import build_index
-from kraq_dspy.models.lms.engines.rule_based.exam.facts import question_for
 from kraq_dspy.models.lms.local_models import QUESTIONS
 from kraq_dspy.records import Chunk, Document, GoldPassage, TestsetRow, content_id
 from kraq_dspy.settings import RoleSettings, Settings

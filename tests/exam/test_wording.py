@@ -1,7 +1,7 @@
 """Questions are put in fewer and in other words, as people put them who have not read the text."""
 
+from kraq_dspy.embedded.otherwise import OTHER_WORDS, in_other_words
 from kraq_dspy.exam.wording import by_other_names, is_about_two, other_names, shorter
-from kraq_dspy.models.lms.engines.rule_based.otherwise import OTHER_WORDS, in_other_words
 from kraq_dspy.records import Entity
 
 

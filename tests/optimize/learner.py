@@ -18,8 +18,8 @@ from typing import Any
 import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
+from kraq_dspy.embedded import EmbeddedEngine
 from kraq_dspy.eval.metrics.answers import token_f1
-from kraq_dspy.models.lms.engines.rule_based import EmbeddedEngine
 from kraq_dspy.models.lms.schemas import REQUEST
 
 OBEYED = ("only the answer", "nothing but", "name or the number", "no sentence")

@@ -44,10 +44,10 @@ class Demo(Models):
     def run(self) -> None:
         from kraq_dspy.apps.cli.demo_exam import show_exam, take_exam
         from kraq_dspy.asset.corpus.load import bundled_example
+        from kraq_dspy.embedded.reading.reader import reader
+        from kraq_dspy.embedded.reading.shipped import shipped_analyses
         from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-        from kraq_dspy.reading.reader import reader
-        from kraq_dspy.reading.shipped import shipped_analyses
         from kraq_dspy.workspace import Workspace
         from kraq_dspy.workspace.choices import choose_program
 

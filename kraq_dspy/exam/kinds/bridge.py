@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from kraq_dspy import signatures
+from kraq_dspy.embedded.names import with_another_name
 from kraq_dspy.exam.corpus import Corpus, without_brackets
 from kraq_dspy.exam.faults import ARTICLES
 from kraq_dspy.exam.kinds.kind import Kind, texts_of
 from kraq_dspy.exam.material import Material
 from kraq_dspy.exam.reply import answers_in, question_of
-from kraq_dspy.language.names import with_another_name
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.programs.kraq.element_list import plain_words
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from kraq_dspy import signatures
+from kraq_dspy.embedded.reading.together import groups_in
 from kraq_dspy.exam.corpus import MOST_NAMES, Corpus, is_identifier
 from kraq_dspy.exam.gold_finder import nearness
 from kraq_dspy.exam.kinds.kind import Kind, said_of_names
 from kraq_dspy.exam.material import AskedQuestion, Material
-from kraq_dspy.reading.together import groups_in
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
 
 OF_COMMUNITY = range(3, 11)

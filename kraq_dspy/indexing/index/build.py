@@ -21,6 +21,9 @@ from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
+from kraq_dspy.embedded.reading.kept import STAGE as READ
+from kraq_dspy.embedded.reading.kept import read_passages
+from kraq_dspy.embedded.reading.reader import MADE_BY
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
@@ -44,9 +47,6 @@ from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.reading.kept import STAGE as READ
-from kraq_dspy.reading.kept import read_passages
-from kraq_dspy.reading.reader import MADE_BY
 from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import Settings
 from kraq_dspy.state import load_state

@@ -11,15 +11,15 @@ from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.embedded.reading.analysis import Analysis
+from kraq_dspy.embedded.reading.kept import analyses_of
+from kraq_dspy.embedded.reading.reader import MADE_BY
 from kraq_dspy.indexing.floor.floor import has_floor, keep_floor
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.asked_by import AskedBy
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
-from kraq_dspy.reading.analysis import Analysis
-from kraq_dspy.reading.kept import analyses_of
-from kraq_dspy.reading.reader import MADE_BY
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.settings import AskSettings, RunSettings, Settings
 from kraq_dspy.steps.bounded import ItemStream

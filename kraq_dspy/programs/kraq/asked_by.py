@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from kraq_dspy.language.clozes.cloze import Cloze
-from kraq_dspy.language.headings import (
+from kraq_dspy.embedded.asking.clozes.cloze import Cloze
+from kraq_dspy.embedded.asking.headings import (
     Heading,
     announced_question,
     asked_title,
@@ -31,16 +31,22 @@ from kraq_dspy.language.headings import (
     placed,
     subject_of,
 )
-from kraq_dspy.language.other_languages import may_announce, question_of_heading
-from kraq_dspy.language.templates import NOTHING_NAMED, asks_of_headline, asks_of_something, definition, question_about
+from kraq_dspy.embedded.asking.other_languages import may_announce, question_of_heading
+from kraq_dspy.embedded.asking.templates import (
+    NOTHING_NAMED,
+    asks_of_headline,
+    asks_of_something,
+    definition,
+    question_about,
+)
+from kraq_dspy.embedded.reading.analysis import Analysis
+from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.language.text import clipped, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.other_statements import analysis_of, asked_otherwise
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.kraq.representative import representatives
 from kraq_dspy.programs.kraq.wording import Stated, stated_in
-from kraq_dspy.reading.analysis import Analysis
-from kraq_dspy.reading.reader import reader
 from kraq_dspy.records import PARSE, TOPIC, Chunk, Community, Entity, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, QuestionSettings
 

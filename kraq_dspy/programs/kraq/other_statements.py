@@ -6,9 +6,9 @@ So one choice (`representatives`) decides for all languages which question stand
 import re
 from collections.abc import Collection
 
-from kraq_dspy.language.clozes.asking import clozes_in
-from kraq_dspy.language.clozes.cloze import Cloze
-from kraq_dspy.reading.analysis import Analysis, Asked, Named, Sentence
+from kraq_dspy.embedded.asking.clozes.asking import clozes_in
+from kraq_dspy.embedded.asking.clozes.cloze import Cloze
+from kraq_dspy.embedded.reading.analysis import Analysis, Asked, Named, Sentence
 from kraq_dspy.records import PHRASE
 
 WEIGHT = 0.6

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kraq_dspy.embedded.reading.analysis import Analysis, Asked, Sentence
+from kraq_dspy.embedded.reading.together import FEWEST, Group, groups_in
+from kraq_dspy.embedded.reading.transcripts import asked_of_agenda
 from kraq_dspy.language.text import content_words
-from kraq_dspy.reading.analysis import Analysis, Asked, Sentence
-from kraq_dspy.reading.together import FEWEST, Group, groups_in
-from kraq_dspy.reading.transcripts import asked_of_agenda
 
 LEAST = 0.3  # weight of a question that may stand for a community
 NARROW = 3  # passages of a community that may be asked about what its names are not

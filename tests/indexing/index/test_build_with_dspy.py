@@ -10,9 +10,9 @@ import pytest
 from dspy.lm15 import Request, Response
 
 from kraq_dspy import Index, Limits, add_documents, build_index
+from kraq_dspy.embedded import EmbeddedEngine
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.indexing import BuildOptions, BuildReport
-from kraq_dspy.models.lms.engines.rule_based import EmbeddedEngine
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings
 

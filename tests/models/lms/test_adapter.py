@@ -12,9 +12,9 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import make_lm, signatures
 from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.embedded.prompt import FIELD
 from kraq_dspy.extend import Backoff, KraqAdapter
 from kraq_dspy.models.lms.adapter import formatted, harmless
-from kraq_dspy.models.lms.engines.rule_based.prompt import FIELD
 from kraq_dspy.models.lms.repair import read_reply, repeats_itself
 from kraq_dspy.models.lms.schemas import REQUEST, SECTIONS, compact_schema, requirement
 from kraq_dspy.records import ExtractedEntity

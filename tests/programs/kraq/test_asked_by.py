@@ -8,8 +8,8 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Index, build_index
-from kraq_dspy.language.headings import UNTITLED, asked_title, headings_of
-from kraq_dspy.language.templates import question_about
+from kraq_dspy.embedded.asking.headings import UNTITLED, asked_title, headings_of
+from kraq_dspy.embedded.asking.templates import question_about
 from kraq_dspy.language.told import language_of
 from kraq_dspy.programs.kraq import asked_by
 from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, asked_in_words, headings_asked, policy_of

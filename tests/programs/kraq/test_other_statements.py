@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.language.clozes.asking import clozes_in
+from kraq_dspy.embedded.asking.clozes.asking import clozes_in
 from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages
 from kraq_dspy.programs.kraq.other_statements import asked_otherwise
 from kraq_dspy.records import PARSE, TOPIC, Chunk, Community, Entity

@@ -1,8 +1,8 @@
 """A community is asked first about what several passages tell, and keeps no topic where a passage answers something."""
 
+from kraq_dspy.embedded.reading.acts import SAID_ALOUD
+from kraq_dspy.embedded.reading.analysis import Act, Analysis, Asked, Named, Sentence
 from kraq_dspy.programs.kraq.representative import representatives
-from kraq_dspy.reading.acts import SAID_ALOUD
-from kraq_dspy.reading.analysis import Act, Analysis, Asked, Named, Sentence
 from kraq_dspy.records import PHRASE
 
 BRIDGE = Named("harbor bridge", PHRASE, "bridge")
