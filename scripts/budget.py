@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "kraq_dspy"
 BUDGET = ROOT / "budget.toml"
-EMBEDDED = ("embedded", "reading", "language", "embedded")
+EMBEDDED = ("embedded", "language")
 NOT_COUNTED = frozenset(
     (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER)
 )

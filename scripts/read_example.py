@@ -2,7 +2,8 @@
 
     python scripts/read_example.py
 
-To be run when `READING` in `kraq_dspy/embedded/reading/reader.py` is raised. It takes about forty seconds of the processor.
+To be run when `READING` in `kraq_dspy/embedded/reading/reader.py` is raised. It takes about forty seconds of the
+processor.
 `kraq demo` then parses none of these passages.
 """
 

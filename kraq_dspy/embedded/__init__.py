@@ -1,5 +1,1 @@
-"""Does every step of this library by classic means, as a language model without weights."""
-
-from kraq_dspy.embedded.engine import EmbeddedEngine
-
-__all__ = ["EmbeddedEngine"]
+"""Reads and writes text by rules, without a model; everything that `make_lm("embedded")` does stands here."""

@@ -1,1 +1,1 @@
-"""Reads text by rules, without a model: its sentences, names and headings, and the questions that these answer."""
+"""Holds what every room needs of a language: sentences, words, small words, and the guess which one a text is in."""

@@ -18,7 +18,7 @@ from typing import Any
 import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
-from kraq_dspy.embedded import EmbeddedEngine
+from kraq_dspy.embedded.engine import EmbeddedEngine
 from kraq_dspy.eval.metrics.answers import token_f1
 from kraq_dspy.models.lms.schemas import REQUEST
 

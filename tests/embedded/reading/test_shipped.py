@@ -18,7 +18,7 @@ from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
 
 SAMPLE = 15  # passages that are parsed again
-AGAIN = "Run python scripts/read_example.py, and raise READING in kraq_dspy/embedded/reading/reader.py if the reading has changed."
+AGAIN = "Run python scripts/read_example.py, and raise READING in its reader.py if the reading has changed."
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from dspy.lm15 import Request, Response
 
 from kraq_dspy import Index, Limits, add_documents, build_index
-from kraq_dspy.embedded import EmbeddedEngine
+from kraq_dspy.embedded.engine import EmbeddedEngine
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.indexing import BuildOptions, BuildReport
 from kraq_dspy.records import Document

@@ -320,7 +320,7 @@ def engines(
     inner: Any
     awaited: Any
     if settings.model == EMBEDDED:
-        from kraq_dspy.embedded import EmbeddedEngine
+        from kraq_dspy.embedded.engine import EmbeddedEngine
 
         where, inner = "the embedded model", EmbeddedEngine(embedder)
         awaited = InThread(inner)
