@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
+import dspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -154,8 +155,9 @@ def as_instructed(embedder: InstructedEmbedder | EmbedderLike) -> InstructedEmbe
 
     Raises TypeError for what is no encoder.
     """
-    if not hasattr(embedder, "encode_queries") and all(hasattr(embedder, name) for name in ("encode", "dimension")):
-        return embedder
+    is_of_texts = isinstance(embedder, str | dspy.Embedder) or hasattr(embedder, "encode_queries")
+    if hasattr(embedder, "encode") and not is_of_texts:
+        return cast(InstructedEmbedder, embedder)
     return WeightedSentences(as_embedder(cast(EmbedderLike, embedder)))
 
 

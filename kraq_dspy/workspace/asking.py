@@ -26,14 +26,7 @@ from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.not_searched import asked_for_name, without_search
 from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
-from kraq_dspy.workspace.suggesting import (
-    STARTERS,
-    AnswerableQuestions,
-    SuggestedQuestion,
-    next_questions,
-    offered_questions,
-    starters,
-)
+from kraq_dspy.workspace.suggesting import STARTERS, SuggestedQuestion, next_questions, offered_questions, starters
 
 logger = logging.getLogger(__name__)
 
@@ -268,7 +261,6 @@ class Answering(ProgramMaker):
             self._judge.holds,
             complete.question,
             offers,
-            answerable=self._answerable_questions,
         )
         prediction.next_questions = tuple(offered)
         self._look_at_hits_of(prediction)
@@ -277,10 +269,6 @@ class Answering(ProgramMaker):
     def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
         return starters(self.index, count)
-
-    @cached_property
-    def _answerable_questions(self) -> AnswerableQuestions:
-        return AnswerableQuestions(self.index)
 
     @cached_property
     def _standalone(self) -> StandaloneQuestion:
@@ -313,7 +301,6 @@ class Answering(ProgramMaker):
                     complete.question,
                     count,
                     evidence=hits,
-                    answerable=self._answerable_questions,
                 )
                 prediction.next_questions = tuple(following)
             except KraqError as error:
