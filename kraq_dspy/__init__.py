@@ -23,7 +23,6 @@ import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from kraq_dspy._internal.deprecation import warn_of_dspy
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
@@ -67,7 +66,6 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 # something else wants the cores (encoding one query took ten times as long).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-warn_of_dspy()
 __version__ = version("kraq-dspy")
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,

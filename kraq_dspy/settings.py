@@ -281,7 +281,7 @@ class RefusalSettings(Checked):
 
     refuse: bool = True
     """Refuse such questions. An index that an earlier version made has no floor and refuses
-    nothing until `kraq update` or `kraq upgrade` has measured one."""
+    nothing until `kraq update` has measured one."""
     floor: Share | None = None
     """The score below which kraq refuses a question, in [0, 1]. Unset, the one that kraq
     measured for this index."""
@@ -312,8 +312,6 @@ class EncoderSettings(Checked):
     """Text before each passage."""
     batch_size: Positive = 64
     """Number of texts to encode at once."""
-    reply_s: NotNegative = 300.0
-    """Maximum seconds for a whole reply of an endpoint, however slowly it arrives."""
     reply_mb: Positive = 256
     """Maximum megabytes of an endpoint's reply, unpacked."""
     threads: Positive | None = None
@@ -439,8 +437,6 @@ class RoleSettings(Checked):
     timeout_s: float = 120.0
     """Seconds after which kraq abandons a call to a server. It waits for a model in this process
     without limit."""
-    reply_s: NotNegative = 600.0
-    """Maximum seconds for a whole reply of a server, however slowly it arrives."""
     reply_mb: Positive = 16
     """Maximum megabytes of a server's reply, unpacked."""
     retries: int = 3

@@ -31,7 +31,6 @@ FLOORS = (
     "retrievers",
     "programs",
     "indexing",
-    "build",
     "extend",
     "workspace",
     "exam",

@@ -4,19 +4,15 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kraq_dspy._internal.deprecation import Former, warn_of
-
 
 def lazy_names(
     package: str,
     places: Mapping[str, Sequence[str]],
     modules: Mapping[str, str] | None = None,
-    former: Mapping[str, Former] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of the package that is called `package`.
 
-    `places` has the names by the module that defines them; `modules` are offered under a name as they are. Names that
-    will go are `former` ones: they are not listed, and lead with a warning to what is used instead.
+    `places` has the names by the module that defines them; `modules` are offered under a name as they are.
 
     >>> get, names, _ = lazy_names("kraq_dspy", {"kraq_dspy.records": ["Chunk"]}, {"metrics": "kraq_dspy.eval.metrics"})
     >>> names(), get("Chunk").__module__
@@ -29,10 +25,6 @@ def lazy_names(
     def get(name: str) -> Any:
         if name in modules:
             return importlib.import_module(modules[name])
-        if former and name in former:
-            since, module, now = former[name]
-            warn_of(f"{package}.{name}", since, f"{module}.{now}")
-            return getattr(importlib.import_module(module), now)
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(importlib.import_module(module_of[name]), name)

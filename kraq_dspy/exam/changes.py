@@ -4,6 +4,7 @@ year, a number, a name, what kind of a thing it is.
 What is put in is of the same kind and from the same corpus, and each change is checked against every sentence.
 """
 
+import dataclasses
 import random
 import re
 from collections import Counter, defaultdict
@@ -16,14 +17,17 @@ from kraq_dspy.embedded.names import with_another_name
 from kraq_dspy.embedded.reading.acts import SAID_ALOUD
 from kraq_dspy.embedded.reading.titles import speaker_of
 from kraq_dspy.embedded.reading.vocabulary import BEASTS, FIGURES, GENERAL
-from kraq_dspy.exam.corpus import Corpus
+from kraq_dspy.exam.asking import SupposeOfAnother
+from kraq_dspy.exam.corpus import AskedQuestion, Corpus, row_id
 from kraq_dspy.exam.gold_finder import nearness
-from kraq_dspy.exam.material import AskedQuestion
+from kraq_dspy.exam.steps import TestsetSteps
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import MONTHS
-from kraq_dspy.records import PHRASE, Chunk, Entity
+from kraq_dspy.records import PHRASE, Chunk, Entity, TestsetRow
+from kraq_dspy.steps.direct import Item
 
+CHANGE = "change"
 SAID = 0.9
 """Share of what a question supposes that one sentence has which says it."""
 SAID_OF_OTHER = 0.6
@@ -343,3 +347,51 @@ def _says_of(other: str, rest: set[str], chunk: Chunk) -> bool:
             if len(rest & words) >= SAID_OF_OTHER * max(1, len(rest)):
                 return True
     return False
+
+
+async def with_other_premises(
+    questions: Sequence[AskedQuestion], rows: Sequence[TestsetRow], changes: Changes, steps: TestsetSteps, *, seed: int
+) -> dict[str, TestsetRow]:
+    """Return the rows with one thing of each question changed, by the question's id; what some passage may say so is
+    left out."""
+    chance = random.Random(f"names {seed}")
+    items, changed_of = [], {}
+    for question in questions:
+        change = changes.of(question, chance)
+        if change is None:
+            steps.rejected["has nothing that could be another"] += 1
+            continue
+        changed_of[question.id] = change
+        items.append(Item(question.id, {"question": change.question, "name": change.name, "other": change.other}))
+    replies = await steps.accepted(CHANGE, steps.writer, SupposeOfAnother(), items)
+
+    changed_rows = {}
+    for question, row in zip(questions, rows, strict=True):
+        if question.id in replies:
+            text = changed_of[question.id].prefix + with_articles(replies[question.id].question)
+            changed_rows[question.id] = _row_of_another(row, text)
+    return changed_rows
+
+
+def with_articles(question: str) -> str:
+    """The question with "a" or "an" as the next word has it.
+
+    >>> with_articles("Who mended a old lamp?")
+    'Who mended an old lamp?'
+    """
+    question = re.sub(r"\ba(?= [aeiou])(?! (?:one|uni|use|eu))", "an", question)
+    return re.sub(r"\ban(?= [b-df-gj-np-tv-z])", "a", question)
+
+
+def _row_of_another(row: TestsetRow, question: str) -> TestsetRow:
+    """Return the row with a changed question, which nothing answers."""
+    return dataclasses.replace(
+        row,
+        id=row_id(row.type, question),
+        question=question,
+        answers=(),
+        supporting_ids=(),
+        passages=(),
+        solved_by=(),
+        checks=(*row.checks, "absent from the corpus"),
+    )

@@ -1,22 +1,58 @@
-"""Holds the passages, the names and the communities that questions are asked of."""
+"""Holds what questions are asked of: passages, names and communities, the material of one question, and a question on
+its way to a row."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.kept import analyses_of
 from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.exam.material import Material
-from kraq_dspy.records import Chunk, Community, Entity
+from kraq_dspy.records import Chunk, Community, Entity, content_id
 from kraq_dspy.workspace import Workspace
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What one question is asked of. `inputs` are those of the step that asks for this `kind`; `names` are what the
+    question must not give away."""
+
+    id: str
+    kind: str
+    inputs: Mapping[str, Any]
+    chunks: tuple[Chunk, ...]
+    names: tuple[str, ...] = ()
+    community_id: str | None = None
+    community_level: int = -1
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question on its way to a row, with the names of the `checks` that it passed. `worded_by` names the model that
+    put it in words, where another one had asked it."""
+
+    material: Material
+    question: str
+    answers: tuple[str, ...]
+    checks: tuple[str, ...] = ()
+    worded_by: str = ""
+
+    @property
+    def id(self) -> str:
+        return content_id(self.material.id, self.question)
+
+
+def row_id(kind: str, question: str) -> str:
+    """The id of a row, which depends on its kind and its question alone."""
+    return content_id("testset", kind, question)[:16]
+
 
 MOST_NAMES = 8
 """Names that a step is shown of a passage."""

@@ -1,13 +1,15 @@
-"""Collects the passages that answer the questions of a test set, and drops questions that they make unfit."""
+"""Collects the passages that answer the questions of a test set, drops the questions that they make unfit, and writes
+rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kraq_dspy.exam.checking import CheckGold
+from kraq_dspy.exam.asking import CheckGold
+from kraq_dspy.exam.corpus import AskedQuestion, row_id
+from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.exam.gold_finder import GoldFinder, Pool, says_it_of_another
 from kraq_dspy.exam.kinds import KINDS
-from kraq_dspy.exam.material import AskedQuestion
 from kraq_dspy.exam.steps import TestsetSteps
-from kraq_dspy.records import Chunk, GoldPassage, content_id
+from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
 from kraq_dspy.steps.direct import Item
 
 GOLD = "gold"
@@ -103,3 +105,27 @@ def gold_passage(chunk: Chunk, found_by: Iterable[str]) -> GoldPassage:
     """The place of a chunk, with what tells that it is gold."""
     text_id = content_id("text", chunk.text)[:16]
     return GoldPassage(chunk.id, chunk.document_id, chunk.start, chunk.end, text_id, tuple(found_by))
+
+
+def row_of(question: AskedQuestion, pool: Pool, passages: Sequence[GoldPassage], *, model: str) -> TestsetRow:
+    """Write the row of a question; its kind says where the answers and the documents go."""
+    kind = KINDS[question.material.kind]
+    documents = tuple(dict.fromkeys(passage.document_id for passage in passages))
+    texts = [chunk.passage for chunk in question.material.chunks]
+    checks = (*question.checks, "one answer") if kind.is_of_one_fact else question.checks
+
+    row = TestsetRow(
+        id=row_id(kind.name, question.question),
+        question=question.question,
+        type=kind.name,
+        answers=question.answers,
+        supporting_ids=documents,
+        passages=tuple(passages),
+        community_id=question.material.community_id,
+        community_level=question.material.community_level,
+        overlap=round(overlap(question.question, texts), 3),
+        solved_by=pool.solved_by(documents),
+        model=model,
+        checks=checks,
+    )
+    return kind.row(row, question)

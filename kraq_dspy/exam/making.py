@@ -19,19 +19,16 @@ import dspy
 
 from kraq_dspy._internal.concurrency import gather_all, run_coroutine
 from kraq_dspy.errors import ConfigError, counted
-from kraq_dspy.exam import kinds
-from kraq_dspy.exam.corpus import Corpus
-from kraq_dspy.exam.defaults import TESTSET_QUESTIONS
+from kraq_dspy.exam import TESTSET_QUESTIONS, kinds
+from kraq_dspy.exam.changes import Changes, with_other_premises
+from kraq_dspy.exam.corpus import AskedQuestion, Corpus, Material
 from kraq_dspy.exam.difficulty import Candidate, draw, quotas
 from kraq_dspy.exam.examinees import Examinees
-from kraq_dspy.exam.gold import GoldCollector
+from kraq_dspy.exam.gold import GoldCollector, row_of
 from kraq_dspy.exam.gold_finder import UNLIKE, GoldFinder, Pool
 from kraq_dspy.exam.item_response import MOST_TOLD, information
-from kraq_dspy.exam.material import AskedQuestion, Material
-from kraq_dspy.exam.materials import materials_of
+from kraq_dspy.exam.kinds import materials_of
 from kraq_dspy.exam.questions import QuestionWriter
-from kraq_dspy.exam.rows import row_of
-from kraq_dspy.exam.run import ExamRun
 from kraq_dspy.exam.steps import TestsetSteps, writer_role
 from kraq_dspy.exam.testset import Testset
 from kraq_dspy.ports import Progress, SilentProgress
@@ -205,7 +202,6 @@ class _Maker:
 
         self.writer = QuestionWriter(self.steps, self.corpus)
         self.gold = GoldCollector(self.steps, self.finder)
-        self.run = ExamRun(self.steps, self.corpus, self.gold, plan.seed)
         self._pooling = asyncio.Lock()
 
     async def make(self) -> Testset:
@@ -312,7 +308,11 @@ class _Maker:
         for question in clear:
             pool, passages = pools[question.id], gold[question.id]
             rows.append(row_of(question, pool, passages, model=question.worded_by or self.steps.generator))
-        return await kinds.KINDS[kind].rows(self.run, clear, rows)
+        if kinds.KINDS[kind].is_changed:
+            changes = Changes(self.corpus)
+            changed = await with_other_premises(clear, rows, changes, self.steps, seed=self.plan.seed)
+            return [(changed[each.id], self.gold.source_of(each)) for each in clear if each.id in changed]
+        return [(row, self.gold.source_of(question)) for row, question in zip(rows, clear, strict=True)]
 
     async def _pools(self, questions: Sequence[AskedQuestion]) -> dict[str, Pool]:
         """Look the questions up in a thread, one kind after another: meanwhile replies for the others come in."""

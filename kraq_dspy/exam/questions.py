@@ -4,12 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from kraq_dspy.exam.asking import AskForRow
-from kraq_dspy.exam.checking import CheckRow
-from kraq_dspy.exam.corpus import Corpus
+from kraq_dspy.exam.asking import AskForRow, CheckRow, PutOtherwise
+from kraq_dspy.exam.corpus import AskedQuestion, Corpus, Material
 from kraq_dspy.exam.kinds import KINDS
-from kraq_dspy.exam.material import AskedQuestion, Material
-from kraq_dspy.exam.rewording import PutOtherwise
 from kraq_dspy.exam.steps import TestsetSteps
 from kraq_dspy.exam.wording import by_other_names, is_about_two, other_names, shorter
 from kraq_dspy.language.text import content_words

@@ -20,8 +20,7 @@ from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import normalise_answer
 from kraq_dspy.exam.corpus import Corpus
-from kraq_dspy.exam.kinds import FACT
-from kraq_dspy.exam.materials import materials_of
+from kraq_dspy.exam.kinds import FACT, materials_of
 from kraq_dspy.indexing.catalogue.evidence import evidence_for
 from kraq_dspy.models.lms.roles import make_lm, own_adapter, rule_based_models
 from kraq_dspy.optimize.rows import MIN_ROWS, Row

@@ -10,9 +10,8 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric
 from kraq_dspy.eval.metrics.generation import BertScorer
-from kraq_dspy.exam.asking import AskForRow
+from kraq_dspy.exam.asking import AskForRow, PutOtherwise
 from kraq_dspy.exam.kinds import KINDS
-from kraq_dspy.exam.rewording import PutOtherwise
 from kraq_dspy.optimize import examples, index_rows, step_metrics
 from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, list_cell, number_cell, truth_cell
 from kraq_dspy.optimize.rows import Row

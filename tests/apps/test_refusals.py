@@ -13,17 +13,15 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 
 from starlette.testclient import TestClient
 
-from kraq_dspy import Document, Index, Workspace, build_index
+from kraq_dspy import Workspace
 from kraq_dspy._internal.rag_prediction import REFUSED
 from kraq_dspy.apps import index_tools
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
-from kraq_dspy.asset.store.index import FLOOR
 from kraq_dspy.workspace.choices import choose_program
-from tests.conftest import KeywordEmbedder
-from tests.orchids import ANSWERED, FOREIGN, ORCHIDS, index_of_orchids
+from tests.orchids import ANSWERED, FOREIGN, index_of_orchids
 from tests.whole_program import app
 
 PERU = FOREIGN[0]
@@ -131,33 +129,3 @@ def test_the_tools_of_agents_refuse_and_a_search_says_that_nothing_answers(path:
         assert tools.search(ANSWERED[0])["answerable"] is True
         search = next(tool for tool in index_tools(space) if tool.name == "search")
         assert json.loads(search(query=PERU))["answerable"] is False
-
-
-def test_an_upgrade_measures_the_floor_that_an_earlier_version_did_not(tmp_path: Path) -> None:
-    path = index_of_orchids(tmp_path / "old.kraq")
-    with Index.open(path, write=True) as index:
-        (index.home / FLOOR).unlink()
-    assert REFUSED not in run("ask", str(path), PERU)
-    assert "has a floor now" in run("upgrade", str(path))
-    assert REFUSED in run("ask", str(path), PERU)
-    assert "there is nothing to do" in run("upgrade", str(path))
-
-
-def test_an_upgrade_leaves_an_index_of_another_encoder_as_it_is(tmp_path: Path) -> None:
-    """Its floor would have to be measured with the encoder that embedded its passages."""
-    path, embedder = tmp_path / "theirs.kraq", KeywordEmbedder("orchid", "vanilla")
-    documents = [Document(name, name.title(), text) for name, text in ORCHIDS.items()]
-    build_index(documents, path, embedder=embedder)
-    with Index.open(path, write=True) as index:
-        (index.home / FLOOR).unlink(missing_ok=True)
-    before = contents_of(path)
-
-    message = run("upgrade", str(path))
-
-    assert "there is nothing to do" in message
-    assert contents_of(path) == before
-
-
-def contents_of(index: Path) -> dict[Path, bytes]:
-    files = (file for file in index.rglob("*") if file.is_file() and file.name != "lock")
-    return {file: file.read_bytes() for file in files}

@@ -11,7 +11,7 @@ from tests.default_install.conftest import ROOT, kraq, words_of
 PAGES = [ROOT / "README.md", ROOT / "SKILL.md", *sorted((ROOT / "docs" / "guide").rglob("*.md"))]
 COMMANDS = (
     "add|ask|catalogue|chat|check|demo|domain|estimate|eval|explore|export|finetune|import|index|lm|mcp|optimize|pairs|"
-    "precompute|questions|remove|report|resume|select|serve|status|testset|update|upgrade"
+    "precompute|questions|remove|report|resume|select|serve|status|testset|update"
 )
 
 

@@ -7,10 +7,8 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.exam.asking import AskForRow
-from kraq_dspy.exam.checking import CheckGold, CheckRow
+from kraq_dspy.exam.asking import AskForRow, CheckGold, CheckRow, PutOtherwise, SupposeOfAnother
 from kraq_dspy.exam.kinds import KINDS
-from kraq_dspy.exam.rewording import PutOtherwise, SupposeOfAnother
 
 ADA = "Ada Lovelace\nAda Lovelace lived in London. She wrote notes on an engine."
 

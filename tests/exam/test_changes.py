@@ -4,10 +4,8 @@ import random
 
 from kraq_dspy.embedded.reading.acts import SAID_ALOUD
 from kraq_dspy.embedded.reading.analysis import Act, Analysis, Named, Sentence
-from kraq_dspy.exam.changes import Change, Changes
-from kraq_dspy.exam.corpus import Corpus
-from kraq_dspy.exam.kinds.false_premise import with_articles
-from kraq_dspy.exam.material import AskedQuestion, Material
+from kraq_dspy.exam.changes import Change, Changes, with_articles
+from kraq_dspy.exam.corpus import AskedQuestion, Corpus, Material
 from kraq_dspy.records import PHRASE, Chunk, Entity
 
 TEXTS = {

@@ -8,8 +8,7 @@ from kraq_dspy.exam.corpus import Corpus
 from kraq_dspy.exam.difficulty import MOST_EVENED, Candidate, bin_of, draw, evened, overlap, quotas, saturation
 from kraq_dspy.exam.gold_finder import GoldFinder, Pool, are_twins, says_all_names, says_it_of_another
 from kraq_dspy.exam.item_response import MOST_TOLD
-from kraq_dspy.exam.kinds import SHARES, read_shares
-from kraq_dspy.exam.materials import materials_of
+from kraq_dspy.exam.kinds import SHARES, materials_of, read_shares
 from kraq_dspy.records import Chunk, Community, Entity, Hit, TestsetRow
 from kraq_dspy.retrievers import as_retriever
 from kraq_dspy.retrievers.in_memory import RecordsInMemory

@@ -22,9 +22,7 @@ from kraq_dspy import make_lm
 from kraq_dspy.eval import BinaryJudge, Groundedness, RubricJudge
 from kraq_dspy.eval.functions import AnsweringFunction
 from kraq_dspy.eval.judges import AnswerRelevancy, ContextPrecision, ContextRecall
-from kraq_dspy.exam.asking import AskForRow
-from kraq_dspy.exam.checking import CheckGold, CheckRow
-from kraq_dspy.exam.rewording import PutOtherwise, SupposeOfAnother
+from kraq_dspy.exam.asking import AskForRow, CheckGold, CheckRow, PutOtherwise, SupposeOfAnother
 from kraq_dspy.extend import FittingPredict, RetrievingModule, at_once, blocking, call
 from kraq_dspy.indexing.prepare.k2rag import GraphOnly
 from kraq_dspy.optimize import load_state, save_state, state_of

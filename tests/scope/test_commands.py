@@ -19,7 +19,7 @@ DOCUMENTS = [
     ),
     Document("closed", "The site", f"{SECRET} bought the canteen of Oslo from Anna Berg.", labels=("board",)),
 ]
-OWNERS = {"add", "check", "precompute", "remove", "resume", "update", "upgrade"}
+OWNERS = {"add", "check", "precompute", "remove", "resume", "update"}
 """Commands of whoever may write the files."""
 
 

@@ -1,4 +1,4 @@
-"""Changes and checks an index: `kraq add`, `remove`, `update`, `resume`, `check` and `upgrade`."""
+"""Changes and checks an index: `kraq add`, `remove`, `update`, `resume` and `check`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -163,56 +163,3 @@ class Check(Models):
             note(remove, label="Prepared answers: ")
         if not repairs.isdisjoint(("resume", "flag")):
             note(command("check", self.index_dir, "--repair"), label="To mend it: ")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Upgrade:
-    """Update an index that an earlier version made.
-
-    Stop what serves the index first. kraq works on a copy, DIR.upgrading, checks it, and puts it in
-    the place of DIR. The old index stays as DIR.before, for you to delete. If something fails, DIR
-    is as it was. If the index has no floor for refusals, kraq measures one.
-    """
-
-    index_dir: IndexDir
-    json: Json = False
-
-    def run(self) -> None:
-        from kraq_dspy.asset.store.upgrade import upgrade
-        from kraq_dspy.indexing.index.check import faults_of
-
-        done = upgrade(self.index_dir, faults_of=faults_of)
-        measured = _measure_missing_floor(self.index_dir)
-        if self.json:
-            fields = {"path": self.index_dir, "former": done.former, "present": done.present, "kept": done.kept}
-            print_json({**fields, "floor_measured": measured})
-            return
-        if done.kept is not None:
-            say(f"{self.index_dir} now has schema version {done.present}; it had {done.former}.")
-            say(f"The old index is kept in {done.kept}. Delete it when you no longer need it.")
-        elif not measured:
-            say(f"{self.index_dir} has schema version {done.present}, the newest: there is nothing to do.")
-        if measured:
-            say(f"{self.index_dir} has a floor now: kraq refuses questions that its documents do not answer.")
-
-
-def _measure_missing_floor(index_dir: Path) -> bool:
-    """Whether the index had no floor, and has one now. Some indexes get no floor: those of a
-    corpus that can answer almost anything, and those with another encoder than the settings
-    name."""
-    from kraq_dspy.asset.store.index import FLOOR, Index
-    from kraq_dspy.errors import EncoderMismatchError
-    from kraq_dspy.indexing.floor.floor import keep_floor
-    from kraq_dspy.workspace import Workspace
-
-    with Index.open(index_dir) as index:
-        if not index.manifest.complete or index.file(FLOOR) is not None:
-            return False
-    try:
-        Workspace.open(index_dir).close()  # refuses another encoder; opened to write, the index would change first
-    except EncoderMismatchError as error:
-        note(f"no floor was measured: {error}", label="Questions are not refused: ")
-        return False
-
-    with Workspace.open(index_dir, write=True) as space:
-        return keep_floor(space.owned().index, space.embedder) is not None

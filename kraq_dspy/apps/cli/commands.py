@@ -12,7 +12,7 @@ from kraq_dspy.apps.cli import catalogue
 from kraq_dspy.apps.cli.ask import Ask
 from kraq_dspy.apps.cli.asked import Asked
 from kraq_dspy.apps.cli.audits import Bias, Diversity, RatersSheet, Stores
-from kraq_dspy.apps.cli.change import Add, Check, Remove, Resume, Update, Upgrade
+from kraq_dspy.apps.cli.change import Add, Check, Remove, Resume, Update
 from kraq_dspy.apps.cli.chat import Chat
 from kraq_dspy.apps.cli.demo import Demo
 from kraq_dspy.apps.cli.evaluate import EvalIndex, FetchData, ListData, Report
@@ -126,7 +126,6 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "update": Update,
         "resume": Resume,
         "check": Check,
-        "upgrade": Upgrade,
         "export": Export,
         "import": Group("Make an index of another system's graph.", {"graphrag": ImportGraphRAG}),
     },

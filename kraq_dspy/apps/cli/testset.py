@@ -35,7 +35,7 @@ from kraq_dspy.apps.cli.terminal import (
 )
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.defaults import ABOUT
-from kraq_dspy.exam.defaults import TESTSET_QUESTIONS
+from kraq_dspy.exam import TESTSET_QUESTIONS
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.coverage import Coverage

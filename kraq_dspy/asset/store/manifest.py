@@ -19,6 +19,7 @@ LABELLED = 7
 """The schema version of an index whose documents say who may read them. What knows nothing of labels refuses it."""
 READABLE = (SCHEMA_VERSION, LABELLED)
 MANIFEST = "manifest.json"
+_INDEX_AGAIN = "Index its corpus again: kraq index CORPUS --out NEW.kraq"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,10 @@ def read_fields(folder: Path) -> dict[str, Any]:
     """The manifest as it is written. Raises IndexStateError."""
     fields, schema_version = _written(folder)
     if schema_version not in READABLE:
-        is_newer = schema_version > LABELLED
         raise IndexStateError(
             f"{str(folder)!r} has schema version {schema_version} (kraq-dspy "
             f"{fields.get('library_version', 'unknown')}), and this library reads {' and '.join(map(str, READABLE))}. "
-            + ("Upgrade it: pip install -U kraq-dspy" if is_newer else f"Bring it up to date: kraq upgrade {folder}")
+            + ("Upgrade it: pip install -U kraq-dspy" if schema_version > LABELLED else _INDEX_AGAIN)
         )
 
     try:
@@ -89,16 +89,11 @@ def read_fields(folder: Path) -> dict[str, Any]:
     return fields
 
 
-def schema_version_of(folder: Path) -> int:
-    """The schema version of an index, of whatever version it is. Raises IndexStateError for what is no index."""
-    return _written(folder)[1]
-
-
 def _written(folder: Path) -> tuple[dict[str, Any], int]:
     """The fields of a manifest of any schema version, and that version. Raises IndexStateError."""
     path = folder / MANIFEST
     if not folder.exists():
-        raise IndexStateError(f"There is no index {str(folder)!r}. {_way_to_make(folder)}")
+        raise IndexStateError(f"There is no index {str(folder)!r}. Make one: kraq index CORPUS --out {folder}")
     if not folder.is_dir():
         raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
 
@@ -115,14 +110,6 @@ def _written(folder: Path) -> tuple[dict[str, Any], int]:
         raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
 
 
-def _way_to_make(folder: Path) -> str:
-    """Tell how to come by an index that is not there: an interrupted upgrade may have left it
-    beside its place."""
-    if folder.name and folder.with_name(f"{folder.name}.upgrading").is_dir():
-        return f"An upgrade of it was interrupted. Finish it: kraq upgrade {folder}"
-    return f"Make one: kraq index CORPUS --out {folder}"
-
-
 def parse(fields: dict[str, Any], folder: Path) -> Manifest:
     """The manifest from fields of the current schema version. Raises IndexStateError."""
     try:
@@ -136,7 +123,12 @@ def parse(fields: dict[str, Any], folder: Path) -> Manifest:
         if not 0 < manifest.encoder_dimension < 1 << 20:
             raise ValueError(f"encoder_dimension is {manifest.encoder_dimension}")
         return manifest
-    except (TypeError, KeyError, AttributeError, ValueError, RecursionError, ConfigError) as error:
+    except ConfigError as error:
+        raise IndexStateError(
+            f"{str(folder)!r} has settings that this library does not know: {error} Another version made it "
+            f"(kraq-dspy {fields.get('library_version', 'unknown')}). {_INDEX_AGAIN}"
+        ) from error
+    except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
         raise IndexStateError(damage_text(folder / MANIFEST, str(error))) from error
 
 

@@ -89,12 +89,6 @@ def check_index(path: str | Path) -> CheckReport:
         return CheckReport(index.path, counts, tuple(problems), answers)
 
 
-def faults_of(path: Path) -> list[str]:
-    """Return what keeps an index from being taken as whole after an upgrade. Answers that are stale
-    or to be precomputed do not."""
-    return [problem.what for problem in check_index(path).problems if problem.repair in ("resume", "none")]
-
-
 def repair_index(path: str | Path, **options: Any) -> CheckReport:
     """Mend what can be mended, and check again. `options` are those of `resume_index`.
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from kraq_dspy.asset.store.catalogue import content_hash
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.upgrade import kept_by_upgrade
 from kraq_dspy.indexing.catalogue import synthetic_chunks
 from kraq_dspy.indexing.catalogue.withdrawing import Phrase, phrases_of, withdraw
 from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor, summarised
@@ -50,23 +49,17 @@ class Difference:
 
 def forget_beside(index: Index) -> list[str]:
     """Forget what the change that `index` is open for takes away from the files beside its states: the catalogue and
-    the summarised corpus. Returns what a user should know, of a copy that `kraq upgrade` kept, too.
+    the summarised corpus. Returns what a user should know.
 
     Documents are compared with those of the last complete state, so a change that was killed and is gone on with
     forgets all the same.
     """
     has_catalogue = (index.path / "catalogue.db").is_file()
-    older = kept_by_upgrade(index.path)
-    if not (has_catalogue or summarised.is_there(index) or older):
+    if not (has_catalogue or summarised.is_there(index)):
         return []
 
     difference = _difference(index)
     problems = []
-    if older and (difference.gone or difference.changed):
-        problems.append(
-            f"{older.name!r}, the index as it was before `kraq upgrade`, still has what this change took away. Delete "
-            "that folder once you no longer need it."
-        )
     if has_catalogue:
         problems += withdraw(index, difference.gone, difference.phrases)
     problems += summarised.forget(index, difference.gone | difference.changed)

@@ -30,7 +30,6 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             api_key=own_key(settings.api_base, settings.api_key_env),
             prefixes=(settings.query_prefix, settings.passage_prefix),
             batch_size=settings.batch_size,
-            reply_s=settings.reply_s,
             reply_mb=settings.reply_mb,
         )
     precision = _precision(settings)

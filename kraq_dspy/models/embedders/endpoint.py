@@ -13,11 +13,12 @@ import numpy as np
 from dspy.lm15 import CollectionLimitError
 
 from kraq_dspy._internal.concurrency import run_all
-from kraq_dspy._internal.dspy_internals import NetworkError
+from kraq_dspy._internal.dspy_internals import NetworkError, TransportRequest
 from kraq_dspy.asset.consent import require_no_secret
 from kraq_dspy.errors import ModelError, UnembeddableError, counted
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
-from kraq_dspy.models.lms.bounded import JSONClient, ReplyLimits
+from kraq_dspy.models.lms.from_threads import in_loop
+from kraq_dspy.models.lms.limited_transport import LimitedTransport
 from kraq_dspy.models.lms.retry import CONTEXT_OVERFLOW, Backoff
 from kraq_dspy.ports import Vectors
 from kraq_dspy.settings import EncoderSettings, RoleSettings
@@ -46,8 +47,7 @@ class EndpointEmbedder(TextEncoder):
     A busy or unreachable server is asked again as `backoff` says. It halves a rejected batch, down
     to the text at fault, and keeps the size that worked. It cuts a text that is too long until it
     fits, and logs that. `prefixes` go before queries and before passages. The dimension is learned
-    from the first answer. Vectors are normalised here. A whole reply may take `reply_s` seconds and
-    `reply_mb` megabytes.
+    from the first answer. Vectors are normalised here. A reply may have `reply_mb` megabytes.
 
     Raises UnembeddableError, with the vectors of the others, for single texts that the server does not embed, and
     ModelError when it cannot be reached, refuses all, or answers with what is no set of embeddings.
@@ -64,7 +64,6 @@ class EndpointEmbedder(TextEncoder):
         concurrency: int = 4,
         backoff: Backoff | None = None,
         timeout_s: float = RoleSettings.timeout_s,
-        reply_s: float = EncoderSettings.reply_s,
         reply_mb: int = EncoderSettings.reply_mb,
     ) -> None:
         require_no_secret(api_base, f"The api_base of the encoder {model!r}")
@@ -77,7 +76,7 @@ class EndpointEmbedder(TextEncoder):
         self._backoff = backoff or Backoff(retries=5)
         self._learning = threading.Lock()
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = JSONClient(ReplyLimits(self._url, reply_s, reply_mb), timeout_s)
+        self._transport = LimitedTransport(self._url, timeout_s, reply_mb)
 
     def __repr__(self) -> str:
         return f"EndpointEmbedder({self.name!r}, {self._url!r})"
@@ -159,11 +158,10 @@ class EndpointEmbedder(TextEncoder):
 
         An error 500 may be either: a batch is sent once more and then halved, a single text as often as `backoff` says.
         """
-        body = {"model": self._model, "input": texts}
         for attempt in itertools.count():
             status, asked_s = 0, None
             try:
-                status, reply, content = self._client.post(self._url, body, self._headers)
+                status, reply, content = in_loop(self._posted(texts))
             except NetworkError as error:
                 problem = f"it cannot be reached: {error or type(error).__name__}"
             except CollectionLimitError as error:
@@ -192,6 +190,17 @@ class EndpointEmbedder(TextEncoder):
             f"{self._url} did not embed with {self._model!r} in {counted(attempt + 1, 'attempt')}; {problem}. Check "
             "that the server runs at that address ([encoder] api_base), and go on: what was made before is kept."
         )
+
+    async def _posted(self, texts: list[str]) -> tuple[int, Any, bytes]:
+        """Status, headers and body of the answer. Raises CollectionLimitError and NetworkError."""
+        request = TransportRequest(
+            method="POST",
+            url=self._url,
+            headers=[("Content-Type", "application/json"), *self._headers.items()],
+            body=json.dumps({"model": self._model, "input": texts}).encode(),
+        )
+        async with self._transport.stream(request) as response:
+            return response.status, response, await response.read()
 
     def _read(self, content: bytes, n_texts: int) -> list[Vectors | str]:
         """The rows in the order of the texts: by their `index`, or by position if they have none."""

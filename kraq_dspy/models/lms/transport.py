@@ -19,7 +19,7 @@ from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, AsyncLM15Engine, lookup
 from kraq_dspy.asset.consent import own_variables, require_no_secret
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
-from kraq_dspy.models.lms.bounded import BoundedEngine, ExplainingTransport, ReplyLimits
+from kraq_dspy.models.lms.limited_transport import LimitedTransport
 from kraq_dspy.models.lms.retry import unreachable
 from kraq_dspy.settings import RoleSettings
 
@@ -65,17 +65,25 @@ def _native(settings: RoleSettings, provider: str) -> Route:
     url = settings.api_base
     if url and provider == "ollama" and not url.rstrip("/").endswith("/v1"):
         url = url.rstrip("/") + "/v1"  # Ollama's own clients name the server without it
-    limits = ReplyLimits(url or provider, settings.reply_s, settings.reply_mb)
+    where = url or provider
 
-    def make() -> BoundedEngine:
+    def make() -> LM15Client:
         config = RouterConfig(
             api_keys={provider: key} if key else None,
             base_urls={provider: url} if url else None,
-            transport=ExplainingTransport(limits, settings.timeout_s),
+            transport=LimitedTransport(where, settings.timeout_s, settings.reply_mb),
         )
-        return BoundedEngine(config)
+        return LM15Client(config)
 
-    return limits.where, PooledAsync(make)
+    return where, PooledAsync(make)
+
+
+class LM15Client(AsyncLM15Engine):  # type: ignore[misc]
+    """An engine of lm15 that closes the transport it was given."""
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        await self.config.transport.aclose()
 
 
 def _native_key(settings: RoleSettings, provider: str) -> str | None:

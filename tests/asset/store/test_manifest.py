@@ -48,7 +48,7 @@ def test_addresses_are_kept_without_user_and_password(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "way_out"), [(2, "pip install -U kraq-dspy"), (-1, "Bring it up to date: kraq upgrade ")]
+    ("by", "way_out"), [(2, "pip install -U kraq-dspy"), (-1, "Index its corpus again: kraq index CORPUS --out ")]
 )
 def test_another_schema_is_refused_with_the_way_out(tmp_path: Path, by: int, way_out: str) -> None:
     fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), "schema_version": SCHEMA_VERSION + by}
@@ -66,7 +66,14 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
         read_fields(tmp_path)
 
 
-@pytest.mark.parametrize("change", [{"settings": {"nonsense": {}}}, {"settings": None}, {"unknown": 1}])
+def test_settings_of_another_version_are_named_with_the_way_out(tmp_path: Path) -> None:
+    fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), "settings": {"nonsense": {}}}
+
+    with pytest.raises(IndexStateError, match=r"nonsense.*Another version.*kraq index CORPUS"):
+        parse(fields, tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"settings": None}, {"unknown": 1}])
 def test_a_manifest_with_fields_that_do_not_fit_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
     fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), **change}
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -226,17 +225,6 @@ def test_embeddings_seen_from_questions_go_with_their_passages(planted: Path, em
         assert store.damage() == []
     content = path.read_bytes()
     assert [row.astype(np.float16).tobytes() in content for row in vectors] == [False, True] + [False] * (len(gone) - 1)
-
-
-def test_a_copy_that_an_upgrade_kept_is_said_to_have_the_text_still(planted: Path, embedder: KeywordEmbedder) -> None:
-    shutil.copytree(planted, planted.with_name("x.kraq.before"))
-
-    [problem] = remove_documents(planted, GONE, embedder=embedder).problems
-    assert problem.startswith("'x.kraq.before', the index as it was before `kraq upgrade`, still has what this change")
-    assert problem in remove_documents(planted, ["ada"], embedder=embedder).problems
-    assert (
-        problem not in add_documents(planted, [Document("new", "New", "Nothing is new.")], embedder=embedder).problems
-    )
 
 
 class Killed(BaseException):

@@ -1,4 +1,4 @@
-"""A reply that drips, never ends or is huge is given up, in time and in memory."""
+"""A reply that never ends or is huge is given up, in memory, and what a server says of a refusal is told."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ import pytest
 from dspy.utils.exceptions import LMCollectionLimitError, LMError
 
 from kraq_dspy import make_lm
-from kraq_dspy.models.lms.bounded import with_reason
+from kraq_dspy.models.lms.limited_transport import with_reason
 from kraq_dspy.settings import RoleSettings
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -48,20 +48,6 @@ def server(write: Write) -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
 
 
-def dripping_head(connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
-    while True:
-        connection.sendall(b"x")
-        time.sleep(0.05)
-
-
-def dripping_body(connection: socket.socket) -> None:
-    connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-    while True:
-        connection.sendall(b"1\r\n \r\n")
-        time.sleep(0.05)
-
-
 def endless(connection: socket.socket) -> None:
     connection.sendall(HEAD + b"\r\n")
     while True:
@@ -72,13 +58,8 @@ def bomb(connection: socket.socket) -> None:
     connection.sendall(HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB)
 
 
-def packed_twice(connection: socket.socket) -> None:
-    packed = gzip.compress(gzip.compress(b" " * (1 << 20)))
-    connection.sendall(HEAD + b"Content-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n" % len(packed) + packed)
-
-
 def ask(url: str, asynchronous: bool) -> Any:
-    lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=url, reply_s=1.0, reply_mb=4, timeout_s=5, retries=0))
+    lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=url, reply_mb=4, timeout_s=5, retries=0))
     return asyncio.run(lm.acall("?")) if asynchronous else lm("?")
 
 
@@ -86,11 +67,8 @@ def ask(url: str, asynchronous: bool) -> Any:
 @pytest.mark.parametrize(
     ("write", "words"),
     [
-        (dripping_head, r"after 1 s \(reply_s\)"),
-        (dripping_body, r"after 1 s \(reply_s\)"),
         (endless, r"larger than 4 MB \(reply_mb\)"),
         (bomb, r"larger than 4 MB \(reply_mb\)"),
-        (packed_twice, "packed more than once"),
     ],
 )
 def test_it_is_given_up(write: Write, words: str, asynchronous: bool) -> None:
@@ -128,25 +106,18 @@ REASON = "LoRA rank 64 is greater than max_lora_rank 16."
     [
         ({"object": "error", "message": REASON, "type": "BadRequestError", "code": 400}, REASON),
         ({"message": REASON}, REASON),
-        ({"detail": REASON}, REASON),
-        ({"detail": {"error": {"message": REASON}}}, REASON),
-        ({"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, "body.messages: field required"),
-        ({"errors": [{"message": REASON}, "and more"]}, f"{REASON}; and more"),
-        ({"error": REASON, "error_type": "generation"}, REASON),
-        ({"error": {"code": 400, "details": REASON}}, REASON),
-        ({"title": "Bad", "detail": REASON}, REASON),
         (REASON, REASON),
-        ({"msg": f"  {REASON}\n"}, REASON),
+        ({"detail": REASON}, json.dumps({"detail": REASON})),
+        ({"errors": [{"message": REASON}]}, json.dumps({"errors": [{"message": REASON}]})),
+        ({"error": REASON}, json.dumps({"error": REASON})),
     ],
 )
-def test_the_reason_of_a_server_is_found_in_whatever_form_it_comes(body: object, reason: str) -> None:
+def test_the_words_of_a_server_are_kept_in_whatever_form_they_come(body: object, reason: str) -> None:
     told = json.loads(with_reason(body.encode() if isinstance(body, str) else json.dumps(body).encode()))
     assert told["error"]["message"] == reason
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"<html><h1>502</h1></html>", b'{"error": {"message": "own form"}}', b"{}", b"[]", b'{"code": 3}']
-)
+@pytest.mark.parametrize("body", [b"", b"<html><h1>502</h1></html>", b'{"error": {"message": "own form"}}'])
 def test_what_has_no_reason_or_openais_form_stays_as_it_is(body: bytes) -> None:
     assert with_reason(body) == body
 
