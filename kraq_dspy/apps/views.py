@@ -6,7 +6,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 SNIPPET = 700
 """Characters of a passage, a summary or a description that an agent sees; `read_document` gives all of a text."""
+
+EVIDENCE = 5
+"""Chunks at most that an agent is told to answer a question."""
 
 
 class View(BaseModel):
@@ -61,6 +64,8 @@ class QuestionView(View):
     evidence_by: str
     share: float
 
+    most_evidence: ClassVar[int | None] = None
+
     @classmethod
     def of(cls, question: StoredQuestion, topic: str, **more: Any) -> Self:
         return cls(
@@ -69,7 +74,7 @@ class QuestionView(View):
             topic=topic,
             level=question.level,
             community_id=question.community_id,
-            evidence=list(question.evidence),
+            evidence=list(question.evidence[: cls.most_evidence]),
             evidence_by=question.evidence_by,
             share=round(question.share, 3),
             **cls.of_record(question),
@@ -94,7 +99,9 @@ class Question(QuestionView):
 
 
 class AgentQuestion(QuestionView):
-    """`similarity` to what was asked for is a cosine, None if nothing was."""
+    """`similarity` to what was asked for is a cosine, None if nothing was. `evidence` are the best chunks."""
+
+    most_evidence = EVIDENCE
 
     id: str = Field(serialization_alias="question_id")
     n_documents: int

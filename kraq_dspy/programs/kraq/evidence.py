@@ -6,16 +6,14 @@ telling words mention what it asks for. A model's question is answered by passag
 have the names which it has.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.together import passages_under
 from kraq_dspy.language.text import content_words
+from kraq_dspy.programs.kraq.question_text import names_in
 from kraq_dspy.programs.kraq.representative import Representative
 from kraq_dspy.records import Chunk
-
-_NAME = re.compile(r"(?<!\w)(?:[A-Z]\w*|\d[\d.,]*\d|\d)")
 
 
 def stating(asked: Representative, analyses: Mapping[str, Analysis]) -> list[str]:
@@ -59,5 +57,5 @@ def naming(question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
     >>> len(naming("Where did Ada's family live?", [ada])), len(naming("Where did Byron live?", [ada]))
     (1, 0)
     """
-    names = [name.casefold() for name in _NAME.findall(question)[1:]]
+    names = names_in(question)
     return [chunk for chunk in chunks if all(name in chunk.passage.casefold() for name in names)]

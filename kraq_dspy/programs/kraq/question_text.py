@@ -45,6 +45,8 @@ _ONE_OF_ITS_KIND = re.compile(
 of the beer brand?"."""
 _NAMED = re.compile(r"\s[\"'“‘(]*[A-Z0-9]|[\"“‘]")
 _WORD_OF_NAME = re.compile(r"(?<!\w)(?:[A-Z][\w'’.-]*|\d[\w.,-]*)")
+OWNER = re.compile(r"['’]s?$")
+"""What "Ada's" has more than "Ada"."""
 _BEGINNING = 5
 """Letters by which words are compared: "Kenya" is in "Kenyan"."""
 _WORDS_OF_ANY = """a about all an and any are as at be been by can could did do does for from had has have he her his
@@ -149,6 +151,15 @@ def shares_a_word(question: str, text: str) -> bool:
     return any(
         word[:_BEGINNING] in beginnings for word in plain_words(question).split() if word not in _IN_ANY_QUESTION
     )
+
+
+def names_in(question: str) -> list[str]:
+    """The names and numbers behind the first word, folded, without the endings of owners.
+
+    >>> names_in("Did Ada's father write in 1812?")
+    ['ada', '1812']
+    """
+    return [OWNER.sub("", name.rstrip(".").casefold()) for name in _WORD_OF_NAME.findall(question)[1:]]
 
 
 def plainness(question: str, text: str) -> float:
