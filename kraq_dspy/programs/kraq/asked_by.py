@@ -266,7 +266,7 @@ class AskedBy:
                 turns_statements=turns_statements,
                 language_of_corpus=self._language,
             )
-            return question if question != NOTHING_NAMED else ""
+            return question if question != NOTHING_NAMED and stands_alone(question, "") else ""
 
         defined = by_rule(turns_statements=False)
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
@@ -296,6 +296,7 @@ class AskedBy:
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             chunk_ids = evenly(community.chunk_ids, MOST_READ)
             possible = representatives(self._analyses(chunk_ids, weight_of_name), weight_of_name)
+            possible = [each for each in possible if stands_alone(each.question, "")]
             best = next((each for each in possible if each.question not in below), next(iter(possible), None))
             taken[community.id] = below
             if best is not None:
