@@ -58,7 +58,7 @@ def made(path: Path) -> Path:
                         documents,
                         "embedded",
                         evidence=chunk_ids,
-                    ),  # fmt: skip
+                    ),
                 ]
             )
         with closing(Catalogue(path / CATALOGUE)) as catalogue:

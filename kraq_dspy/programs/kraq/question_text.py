@@ -44,8 +44,8 @@ _ONE_OF_ITS_KIND = re.compile(
 """A thing of which there are many, as if one had been spoken of or were at hand: "of the film", "is this?", "the name
 of the beer brand?"."""
 _BROKEN = re.compile(
-    r"[{}|\\`]|</|(?<![\d.] )(?<![\d.])%|\b[Tt]he (?:Company|Group|Corporation|Partnership|Registrant|Issuer|Board|Agreement|Plan)\b"
-    r"(?! (?:of|for) [A-Z])|\s(?:[Aa]n?|[Tt]he|and|or|than)\?$"
+    r"[{}|\\`]|</|(?<![\d.] )(?<![\d.])%|\s(?:[Aa]n?|[Tt]he|and|or|than)\?$"
+    r"|\b[Tt]he (?:Company|Group|Corporation|Partnership|Registrant|Issuer|Board|Agreement|Plan)\b(?! (?:of|for) [A-Z])"
 )
 """Code and tables, a unit without its number, what only a document's own definition says ("the Company"), and an end
 that lost the word behind it."""
