@@ -10,7 +10,7 @@ import typer
 from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, Reads, Seed, TakesStates
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import ScoresQuestions
-from kraq_dspy.apps.cli.terminal import counted, output, print_json, say
+from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.defaults import RETRIEVED
 
@@ -83,9 +83,12 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         from kraq_dspy.eval.evaluation import evaluate, place_of
         from kraq_dspy.eval.gate import judged_metrics
         from kraq_dspy.eval.joint import ASKED_FOLDER, OWN_FOLDER, own_questions
+        from kraq_dspy.eval.questions import columns_note
 
         thresholds = self.thresholds()
         examples = self.examples(self.questions)
+        if told := columns_note(examples, self.columns()):
+            note(told, label="")
         peoples = self._peoples()
         if self.retrieval_only and (self.program or self.program_state):
             raise ConfigError("--retrieval-only asks no program.")
