@@ -248,7 +248,7 @@ def _plain_names(names: Iterable[Any]) -> dict[str, Any]:
 
 
 def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) -> str:
-    """Which columns were read as what, and which were not read; "" where all have kraq's own names.
+    """Which columns were read as what, and which were not read; "" where all are read under a name that kraq knows.
 
     >>> columns_note(read_questions([{"Question": "Which city?", "Expected answer": "Oslo", "owner": "Ada"}]))
     "Columns read: question from 'Question', answers from 'Expected answer'; not read: 'owner'."
@@ -263,11 +263,11 @@ def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) 
         if column:
             read[what] = column
 
-    left = [
-        name for name in names if name not in read.values() and next(iter(_plain_names([name]))) not in _READ_ELSEWHERE
-    ]
-    if not read and not left:
+    others = {plain_name: name for plain_name, name in plain.items() if name not in read.values()}
+    left = [name for plain_name, name in others.items() if plain_name not in _READ_ELSEWHERE]
+    if not left and all(name in (*QUESTION, *ANSWERS, *DOCUMENTS) for name in read.values()):
         return ""
+
     told = [", ".join(f"{what} from {name!r}" for what, name in read.items()) or "those of kraq's own names"]
     told += [f"not read: {', '.join(map(repr, left))}"] if left else []
     return f"Columns read: {'; '.join(told)}."
