@@ -72,6 +72,7 @@ DEFINING = 0.04  # share of passages that define something, from which a small m
 ANNOUNCING = 0.25  # share of communities whose headings announce a question, from which it does as well
 BROAD = 8  # passages of a community from which on a heading or a definition is a detail of it
 LONGEST_TOPIC = 12  # words
+NAMES_OF_TOPIC = 3  # of a community whose question no passage answers
 SHOWN = 80  # words of a heading's text that a generator sees
 
 T = TypeVar("T")
@@ -355,7 +356,8 @@ class AskedBy:
         return answered
 
     def _answered(self, question: Question, found: Sequence[str]) -> Question:
-        """The question with its evidence: `found` are passages of its group that a search for a model's found."""
+        """The question with its evidence, or the topic where no passage answers a question that no model asked. `found`
+        are passages of its group that a search for a model's found."""
         if question.is_topic:
             return question
         if question.model not in WITHOUT_MODEL and found:
@@ -369,7 +371,9 @@ class AskedBy:
             if stated:
                 chunks = [chunk for chunk in group if chunk.id in stated]
                 return _with_evidence(question, self._source.by_words(question.text, chunks), STATEMENTS)
-        mentions = mentioning(question.text, group)
+        mentions = mentioning(question.text, group, self._subject if self._is_mixed else "")
+        if not mentions and question.model in WITHOUT_MODEL and question.names:
+            return dataclasses.replace(worded(question, ", ".join(question.names[:NAMES_OF_TOPIC])), model=TOPIC)
         return _with_evidence(question, self._source.by_words(question.text, mentions), MENTIONS)
 
     def stated(self, community: Community, question: str) -> Stated | None:

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.together import passages_under
-from kraq_dspy.language.text import content_words
+from kraq_dspy.language.text import content_words, words
 from kraq_dspy.programs.kraq.question_text import names_in
 from kraq_dspy.programs.kraq.representative import Representative
 from kraq_dspy.records import Chunk
+
+NEARLY_ALL = 0.75  # share of a question's telling words that a passage has at least which mentions what it asks
 
 
 def stating(asked: Representative, analyses: Mapping[str, Analysis]) -> list[str]:
@@ -35,19 +37,24 @@ def may_state(asked: Representative, chunks: Sequence[Chunk]) -> list[Chunk]:
     if not asked.key:
         telling = {chunk.id for chunk in mentioning(asked.question, chunks)} | {asked.chunk_id}
         return [chunk for chunk in chunks if chunk.id in telling]
-    names = [name for name in asked.key[3:] if name]
-    return [chunk for chunk in chunks if all(name in chunk.passage.casefold() for name in names)]
+    of_names = {word for name in asked.key[3:] for word in words(name.removeprefix("the "))}
+    return [chunk for chunk in chunks if of_names <= set(words(chunk.passage))]
 
 
-def mentioning(question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Those of the chunks that have all telling words of the question, in their headings too.
+def mentioning(question: str, chunks: Sequence[Chunk], subject: str = "") -> list[Chunk]:
+    """Those of the chunks that have the telling words of the question, in their headings too: all of them, or, where
+    none has all, the most, if these are nearly all. Those of the `subject` of all passages need not be there.
 
     >>> ada = Chunk("c1", "ada", 0, 0, 20, "Ada lived in London.", 5)
     >>> len(mentioning("Where did Ada live?", [ada])), len(mentioning("Where did Byron live?", [ada]))
     (1, 0)
     """
-    telling = set(content_words(question))
-    return [chunk for chunk in chunks if telling <= set(content_words("\n".join((*chunk.headings, chunk.passage))))]
+    telling = set(content_words(question)) - set(content_words(subject))
+    held = [len(telling.intersection(content_words("\n".join((*c.headings, c.passage))))) for c in chunks]
+    most = max(held, default=0)
+    if not most or most < NEARLY_ALL * len(telling):
+        return []
+    return [chunk for chunk, count in zip(chunks, held, strict=True) if count == most]
 
 
 def naming(question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
