@@ -63,7 +63,7 @@ def _argument(argument: Any) -> str:
 
 
 def _text(text: str | None) -> str:
-    return inspect.cleandoc(text or "")
+    return inspect.cleandoc(text or "").replace("\\[", "[")
 
 
 def _table(parameters: Any, context: Any) -> str:
@@ -79,7 +79,7 @@ def _table(parameters: Any, context: Any) -> str:
             names = f"{flags} {value}".strip()
         shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
         default = "" if shown in (None, False, "", ()) or parameter.required else f"`{shown}`"
-        meaning = f"{parameter.help or ''}{' (required)' if parameter.required else ''}"
+        meaning = f"{_text(parameter.help)}{' (required)' if parameter.required else ''}"
         rows.append(f"| {names.replace('|', chr(92) + '|')} | {meaning.replace('|', chr(92) + '|')} | {default} |")
     return "\n".join(rows)
 

@@ -1,4 +1,4 @@
-"""Leads from a corpus to representative questions: `kraq estimate`, `index` and `questions`."""
+"""Leads from a corpus to representative questions: `kraq index` and `kraq questions`."""
 
 import dataclasses
 import sys
@@ -31,9 +31,12 @@ class BuildIndex(Builds, Limits, Columns):
     """Index CORPUS: graph, communities, summaries, and a question for each community.
 
     Run it again to resume an interrupted run, to retry what failed, or to bring the index up to date with the corpus.
+    `kraq index DIR`, with an index in place of a corpus, resumes it as it was begun.
     """
 
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+    corpus: Annotated[
+        Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index.")
+    ]
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
@@ -56,6 +59,13 @@ class BuildIndex(Builds, Limits, Columns):
             help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).",
         ),
     ] = False
+    dry_run: Annotated[
+        bool, Flag("--dry-run", help="Only estimate calls, tokens and money, stage by stage, without asking a model.")
+    ] = False
+    domain: Annotated[
+        bool,
+        Flag("--domain", help="Only ask a model what CORPUS is about: a persona and types of entities for kraq.toml."),
+    ] = False
     json: Json = False
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -69,6 +79,76 @@ class BuildIndex(Builds, Limits, Columns):
         return settings
 
     def run(self) -> None:
+        is_index = (self.corpus / "manifest.json").is_file()
+        if self.dry_run:
+            self._estimate(is_index)
+        elif self.domain:
+            self._describe_domain()
+        elif is_index:
+            self._resume()
+        else:
+            self._build()
+
+    def _resume(self) -> None:
+        from kraq_dspy.indexing.index.change import resume_index
+
+        if self.out or self.replace or self.random_questions or self.program_state:
+            raise ConfigError(
+                f"{str(self.corpus)!r} is an index, which is finished as it was begun: without --out, --replace, "
+                "--random-questions and --program-state."
+            )
+        settings = self.settings_of(self.corpus)
+        run_build(partial(resume_index, self.corpus), settings, self, json=self.json)
+
+    def _describe_domain(self) -> None:
+        from kraq_dspy.models.lms.meter import Meter
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.optimize import describe_domain
+        from kraq_dspy.optimize.asked_by import signatures_asked
+        from kraq_dspy.settings import EMBEDDED
+        from kraq_dspy.state import StepStates
+
+        states = StepStates(self.program_state or ())
+        if self.program_state:
+            states.require_asked((), "kraq index --domain", signatures_asked("describing"))
+        settings = self.settings()
+        if settings.role("extractor").model == EMBEDDED:
+            note("the embedded model only guesses: name a model with --lm.")
+        models = LanguageModels(settings, meter=Meter(self.limits(settings)), states=states)
+        typer.echo(describe_domain(self.corpus, settings, models=models).to_toml())
+
+    def _estimate(self, is_index: bool) -> None:
+        from kraq_dspy.indexing.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
+
+        if is_index:
+            result = estimate_index(self.corpus, self.settings_of(self.corpus))
+        else:
+            result = estimate_corpus(self.corpus, self.settings())
+        if self.json:
+            print_json({"estimate": result, "expected": result.expected, "cost": result.cost})
+            return
+
+        documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
+        say(f"{self.corpus}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
+        rows = [
+            (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
+        ]
+        numbers = ("calls", "tokens in", "tokens out", "cost")
+        table = grid("", ("stage", "model", *numbers), rows, right=numbers)
+        table.add_section()
+        table.add_row("together", "", *_cells(result.expected, result.cost), style="bold")
+        output.print(table)
+
+        first = label(result.stages[0].stage)
+        say(f"Number of calls exact, save for retries: {first}. The rest is a guess: {LEAST} to {MOST} times as many.")
+        if result.cost is None:
+            say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
+        else:
+            say("Prices are from kraq.toml, otherwise in US dollars from LiteLLM's list.")
+        for problem in result.problems[:10]:
+            note(short(problem, 240), label="left out: ")
+
+    def _build(self) -> None:
         from kraq_dspy.indexing.index.build import build_index
 
         settings, hint = self.settings(), ""
@@ -138,45 +218,6 @@ def index_beside(corpus: Path) -> Path:
                 f"{str(out)!r} is the index of {origin or 'another corpus'!r}. Name another folder with --out."
             )
     return out
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimate(Columns):
-    """Calls, tokens and money of an index, stage by stage, without asking a model."""
-
-    corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")]
-    json: Json = False
-
-    def run(self) -> None:
-        from kraq_dspy.indexing.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
-
-        if (self.corpus / "manifest.json").is_file():
-            result = estimate_index(self.corpus, self.settings_of(self.corpus))
-        else:
-            result = estimate_corpus(self.corpus, self.settings())
-        if self.json:
-            print_json({"estimate": result, "expected": result.expected, "cost": result.cost})
-            return
-
-        documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
-        say(f"{self.corpus}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
-        rows = [
-            (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
-        ]
-        numbers = ("calls", "tokens in", "tokens out", "cost")
-        table = grid("", ("stage", "model", *numbers), rows, right=numbers)
-        table.add_section()
-        table.add_row("together", "", *_cells(result.expected, result.cost), style="bold")
-        output.print(table)
-
-        first = label(result.stages[0].stage)
-        say(f"Number of calls exact, save for retries: {first}. The rest is a guess: {LEAST} to {MOST} times as many.")
-        if result.cost is None:
-            say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
-        else:
-            say("Prices are from kraq.toml, otherwise in US dollars from LiteLLM's list.")
-        for problem in result.problems[:10]:
-            note(short(problem, 240), label="left out: ")
 
 
 def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:

@@ -240,7 +240,7 @@ class Builder(BuildParts):
         """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
         corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
         origin = {"kind": "documents"}
-        if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
+        if isinstance(corpus, str | Path):  # `kraq index` goes on from it
             origin = {"kind": kind, "path": str(Path(corpus).resolve())}
         before = self.index.manifest.origin
         same = "path" in origin and all(before.get(key) == value for key, value in origin.items())
