@@ -94,7 +94,7 @@ def test_somebody_sees_the_prepared_answers_that_rest_on_what_may_be_read(kraq: 
     listed = kraq("catalogue", "list", path, "--json", "--as", "staff")
     assert listed.returncode == 0, listed.stderr
     assert [each["question"] for each in json.loads(listed.stdout)] == ["When does the canteen open?"]
-    exported = kraq("catalogue", "export", path, path.parent / "answers.jsonl", "--as", "staff")
+    exported = kraq("catalogue", "list", path, "--out", path.parent / "answers.jsonl", "--as", "staff")
     assert exported.returncode == 0, exported.stderr
     assert SECRET not in (path.parent / "answers.jsonl").read_text("utf-8")
 
