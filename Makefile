@@ -12,7 +12,7 @@ DEFAULT := $(DEFAULT_VENV)/.ready
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test test-default test-long test-explore test-benchmarks scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
+.PHONY: help demo demo-lm test test-default test-long test-explore test-benchmarks golden golden-check scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
@@ -22,6 +22,7 @@ help:
 	@echo "make check      format, lint, types, and tests with and without the extras"
 	@echo "make test-explore  properties with examples drawn anew: minutes"
 	@echo "make test-benchmarks  what the scripts of benchmarks/ compute: minutes"
+	@echo "make golden-check  what commands say over small corpora is what tests/golden holds; make golden writes it: minutes"
 	@echo "make scope      who may read what, with ten thousand canaries: many minutes"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
 	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
@@ -87,6 +88,12 @@ test-benchmarks: $(DEV)
 
 test-kill: $(DEV)
 	@$(BIN)/python -m pytest tests/killed -m slow -s
+
+golden: $(DEV)
+	@$(BIN)/python scripts/golden.py
+
+golden-check: $(DEV)
+	@$(BIN)/python scripts/golden.py --check
 
 scope: $(DEV)
 	@KRAQ_CANARIES=10000 $(BIN)/python -m pytest tests/scope tests/asset/test_scope.py tests/indexing/view -s

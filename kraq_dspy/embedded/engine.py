@@ -20,7 +20,7 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.embedded import extract, follow_ups, judge, pairs, rewrite, summarize
+from kraq_dspy.embedded import extract, judge, pairs, rewrite, summarize
 from kraq_dspy.embedded.answer import UNKNOWN, Similar, account, answer, rated_points, short_answer
 from kraq_dspy.embedded.asking import templates
 from kraq_dspy.embedded.exam import checks, facts, over_many, over_two
@@ -29,6 +29,7 @@ from kraq_dspy.embedded.names import names_in
 from kraq_dspy.embedded.otherwise import in_other_words
 from kraq_dspy.embedded.prompt import Task, read_task, write_answer
 from kraq_dspy.errors import ModelError
+from kraq_dspy.language.follow_ups import complete_question
 from kraq_dspy.language.text import content_words, sentences
 from kraq_dspy.ports import Embedder, Vectors
 
@@ -229,7 +230,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AnswerFromPoints: lambda task, similar: answer(
         task.text("question"), [re.sub(r"^\d+: ", "", point) for point in task.texts("points")], similar
     ),
-    signatures.CompleteQuestion: lambda task, similar: follow_ups.complete_question(
+    signatures.CompleteQuestion: lambda task, similar: complete_question(
         task.text("last_question"), task.texts("conversation")
     ),
     signatures.AskAboutPassages: lambda task, similar: templates.question_about_theme(task.texts("passages")),
