@@ -5,7 +5,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -20,10 +19,6 @@ from kraq_dspy.errors import ConfigError, RemovedDocumentsError
 if TYPE_CHECKING:
     from kraq_dspy.records import Question, Usage
     from kraq_dspy.settings import Settings
-
-BROADEST = 40
-"""Communities for which the small generator writes questions unless you configure models: about
-a minute on two cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,9 +146,7 @@ class BuildIndex(Builds, Limits, Columns):
     def _build(self) -> None:
         from kraq_dspy.indexing.index.build import build_index
 
-        settings, hint = self.settings(), ""
-        if self.lm is None:
-            settings, hint = with_generator(settings)
+        settings = self.settings()
         out = self.out or index_beside(self.corpus)
         build = partial(
             build_index,
@@ -177,27 +170,6 @@ class BuildIndex(Builds, Limits, Columns):
             has_questions = bool(report.counts.get("questions"))
             list_them = [(command("questions", out), "bold"), " or "] if has_questions else []
             say("Try: ", *list_them, (command("ask", out, "YOUR QUESTION"), "bold"))
-            if hint and has_questions:
-                say(hint)
-
-
-def with_generator(settings: "Settings") -> "tuple[Settings, str]":
-    """If no model is configured and the small question generator's file is here, set it for the
-    broadest communities. Return also a line that says so, or how to download it."""
-    from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, models_folder
-    from kraq_dspy.settings import QUESTION_TOKENS, QUESTIONS_BASE, QuestionSettings, RoleSettings
-
-    if settings.roles != {"default": RoleSettings()} or settings.questions != QuestionSettings():
-        return settings, ""
-    name = QUESTIONS_BASE.removeprefix(GGUF)
-    if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
-        get = command("lm", "get", name)
-        return settings, f"For better questions of manuals and encyclopedias: {get}, and the same command again."
-    questions = dataclasses.replace(settings.questions, asked_by="mixed", broadest=BROADEST)
-    small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=QUESTION_TOKENS, temperature=0.0)
-    roles = {**settings.roles, "generator": small}
-    hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias ({BROADEST} broadest); --lm embedded does without."
-    return dataclasses.replace(settings, questions=questions, roles=roles), hint
 
 
 def index_beside(corpus: Path) -> Path:

@@ -226,6 +226,11 @@ class Index(StoredRecords, SharedByCopies):
     def manifest(self) -> Manifest:
         return self._manifest
 
+    @property
+    def is_writer(self) -> bool:
+        """Whether it was opened for writing."""
+        return self._database.write
+
     def update_manifest(self, **changes: Any) -> Manifest:
         """Replace fields of the manifest, also on disk, and set `updated_at`."""
         if not self._database.write:
