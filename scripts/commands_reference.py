@@ -15,9 +15,10 @@ FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md
 
 HEAD = """# Commands
 
-Written by `python scripts/commands_reference.py` from the code; a test checks that it is up to date. `kraq --help` and
-`kraq COMMAND --help-all` say the same; `--help` shows the ten options that most people use. Every command ends with 0
-when it is done, 1 when it failed, 2 for wrong use or settings, and 130 when it was interrupted. `kraq --install-completion` completes commands, options and names.
+Written by `python scripts/commands_reference.py` from the code; a test checks that it is up to date. `kraq --help`
+and `kraq COMMAND --help-all` say the same; `--help` shows the ten options that most people use. Every command ends
+with 0 when it is done, 1 when it failed, 2 for wrong use or settings, and 130 when it was interrupted. `kraq
+--install-completion` completes commands, options and names.
 """
 
 
