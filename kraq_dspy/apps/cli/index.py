@@ -111,7 +111,7 @@ class BuildIndex(Builds, Limits, Columns):
         if settings.role("extractor").model == EMBEDDED:
             note("the embedded model only guesses: name a model with --lm.")
         models = LanguageModels(settings, meter=Meter(self.limits(settings)), states=states)
-        typer.echo(describe_domain(self.corpus, settings, models=models).to_toml())
+        typer.echo(describe_domain(self.corpus, settings, lm=models).to_toml())
 
     def _estimate(self, is_index: bool) -> None:
         from kraq_dspy.indexing.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
