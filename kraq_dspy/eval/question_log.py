@@ -311,14 +311,16 @@ def _shown(interval: Interval | None) -> str:
     return "" if interval is None else f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def _others_of(kind: Sequence[AskedQuestion]) -> list[str]:
-    """Three questions of a kind in other words than its first one has, each once."""
-    by_words = {" ".join(each.text.casefold().split()).rstrip("?!. "): each.text for each in reversed(kind)}
-    return [text for text in reversed(by_words.values()) if text != kind[0].text][:3]
-
-
 def _kinds(title: str, kinds: Sequence[Sequence[AskedQuestion]]) -> list[Grid]:
-    rows = tuple((str(len(kind)), kind[0].text, " | ".join(_others_of(kind)), kind[0].title) for kind in kinds[:KINDS])
+    rows = tuple(
+        (
+            str(len(kind)),
+            kind[0].text,
+            " | ".join(list(dict.fromkeys(each.text for each in kind if each.text != kind[0].text))[:3]),
+            kind[0].title,
+        )
+        for kind in kinds[:KINDS]
+    )
     note = (
         f"{counted(len(kinds), 'kind')} of two questions and more, {sum(map(len, kinds)):,} in all; the passage "
         "is the one "
