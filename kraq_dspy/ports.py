@@ -406,7 +406,7 @@ class QAPairSource(Protocol):
     """Looks up the pairs that were made of chunks in advance.
 
     >>> from kraq_dspy import Workspace
-    >>> Workspace.open("ada.kraq").stored_pairs.pairs_of(["ada"])  # before `kraq precompute DIR --qa-pairs`
+    >>> Workspace.open("ada.kraq").stored_pairs.pairs_of(["ada"])  # before `kraq precompute DIR qa-pairs`
     {}
     """
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from kraq_dspy.embedded.reading.pipeline import pipeline
 from kraq_dspy.ports import Vectors
 from tests.warm import WarmShell as WarmShell
 
@@ -78,6 +79,12 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("needs the data sets of ../shared/data, which are not part of the project")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parser_of_this_process() -> None:
+    """A process that has loaded the parser parses a few passages itself, so that small indexes start no other."""
+    pipeline()
 
 
 @pytest.fixture(autouse=True)

@@ -50,6 +50,7 @@ READ = 6
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
 TOLD = 12  # sentences of an account
+EARLIER_ASKED = 0.5  # weight of a word that stands in an earlier question alone
 ENTITLED = 2  # first sentences of a passage, which say what its title is
 _OF_AGE = re.compile(r"\bage\b|\bliv(?:ed|es)\b")
 """What is asked for that no date tells."""
@@ -116,6 +117,7 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
         return None
 
     language = _language(question, passages)
+    question = last_question(question)
     readings = _Readings(
         read(question) if is_english(question, evidence[0].text) else None,
         read_german(question) if language == "de" else None,
@@ -242,7 +244,8 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     language = _language(question, passages)
     question_words = set(content_words(question, language))
     parts = _told(passages)
-    sharing = _sharing_words(question_words, parts, count, language)
+    last_words = set(content_words(last_question(question), language))
+    sharing = _sharing_words(question_words, last_words, parts, count, language)
     if not sharing:
         return []
     if language != "en" and _share_known(question_words, parts, language) < KNOWN:
@@ -329,13 +332,26 @@ def _defines(sentence: str, question: str, language: str) -> bool:
     return asked_in(language, [], [begun_large]).casefold() == question.strip().casefold()
 
 
-def _sharing_words(question_words: Set[str], parts: Sequence[_Told], count: int, language: str) -> list[Evidence]:
-    """The sentences that share most with the question: a word weighs more the fewer have it, and a
-    little less where only the title or the heading has it."""
+def last_question(question: str) -> str:
+    """The last of several questions: a follow-up stands behind the question that it points to.
+
+    >>> last_question("Who built the Tarn mill? And the Lind mill?")
+    'And the Lind mill?'
+    """
+    return re.split(r"(?<=\?) (?=\S)", question.strip())[-1]
+
+
+def _sharing_words(
+    question_words: Set[str], last_words: Set[str], parts: Sequence[_Told], count: int, language: str
+) -> list[Evidence]:
+    """The sentences that share most with the question: a word weighs more the fewer have it, a little less where only
+    the title or the heading has it, and half where only an earlier question has it."""
     words_in_text = [set(content_words(part.text, language)) for part in parts]
     words_above = [set(content_words(f"{part.title} {part.heading}", language)) for part in parts]
     all_words = [in_text | above for in_text, above in zip(words_in_text, words_above, strict=True)]
     weights = _weights(question_words, all_words)
+    for word in weights.keys() - last_words:
+        weights[word] *= EARLIER_ASKED
 
     sharing = []
     for part, in_text, in_all in zip(parts, words_in_text, all_words, strict=True):

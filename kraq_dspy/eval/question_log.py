@@ -172,7 +172,7 @@ def against_log(
         )
     if not own:
         raise EvaluationError(
-            "The index has no questions to compare with the log. kraq status DIR says why; kraq resume DIR tries again."
+            "The index has no questions to compare with the log. kraq status DIR says why; kraq index DIR tries again."
         )
 
     def encode(texts: Sequence[str], stage: str) -> Vectors:

@@ -8,8 +8,8 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import CALL_ERRORS, SignatureLike, Step, log_failure, signature_for
-from kraq_dspy.embedded.follow_ups import complete_question
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.language.follow_ups import complete_question
 from kraq_dspy.records import Turn
 from kraq_dspy.signatures import CompleteQuestion
 from kraq_dspy.state import SavableModule

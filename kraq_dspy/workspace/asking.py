@@ -198,8 +198,8 @@ class Answering(ProgramMaker):
     def prepared(self, question: str) -> dspy.Prediction | None:
         """The catalogue's approved answer to a question that is there word for word, with its passages; None without.
 
-        `kraq catalogue seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`, `chat`,
-        `serve` and `explore` give them at once if nobody chose a program.
+        `kraq catalogue seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`
+        and `serve` give them at once if nobody chose a program.
 
         >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
         """

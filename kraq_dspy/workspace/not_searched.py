@@ -3,8 +3,8 @@
 import dspy
 
 from kraq_dspy._internal.rag_prediction import RagPrediction
-from kraq_dspy.embedded.follow_ups import pronoun_for_nobody
-from kraq_dspy.embedded.social_turns import social_kind, social_reply
+from kraq_dspy.language.follow_ups import pronoun_for_nobody
+from kraq_dspy.language.social_turns import social_kind, social_reply
 
 SOCIAL, ASKS_BACK = "social", "asks back"
 """The `source` of such predictions."""

@@ -243,12 +243,12 @@ class OpenedIndex(SharedByCopies):
 
     @cached_property
     def entity_vectors(self) -> TextVectors:
-        """Embeddings of the entities; made now where `kraq precompute DIR --graph` was not run."""
+        """Embeddings of the entities; made now where `kraq precompute DIR graph` was not run."""
         return entity_vectors(self.index, self.embedder)
 
     @cached_property
     def report_vectors(self) -> TextVectors:
-        """Embeddings of the reports; made now where `kraq precompute DIR --graph` was not run."""
+        """Embeddings of the reports; made now where `kraq precompute DIR graph` was not run."""
         return report_vectors(self.index, self.embedder)
 
     @cached_property
@@ -263,12 +263,12 @@ class OpenedIndex(SharedByCopies):
 
     @cached_property
     def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
-        """What `kraq precompute DIR --raptor` stored. Raises IndexStateError if it was not run."""
+        """What `kraq precompute DIR raptor` stored. Raises IndexStateError if it was not run."""
         return open_tree(self.index, self.embedder)
 
     @cached_property
     def summarised(self) -> SummarisedCorpus:
-        """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError if it was not run."""
+        """What `kraq precompute DIR k2rag` stored. Raises IndexStateError if it was not run."""
         return open_summarised(self.index, self.embedder)
 
     @property
@@ -301,7 +301,7 @@ class OpenedIndex(SharedByCopies):
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:
-        """The pairs that `kraq precompute DIR --qa-pairs` stored; a model writes those of other
+        """The pairs that `kraq precompute DIR qa-pairs` stored; a model writes those of other
         passages at query time."""
         return StoredPairs(self.index.results)
 

@@ -14,6 +14,7 @@ from kraq_dspy.programs.conversation import LONGEST_ANSWER, MOST_TURNS, turns_of
 from kraq_dspy.records import Turn
 
 SAID = [("Who founded Maybach Music Group?", "Rick Ross.")]
+BOTH = "Who founded Maybach Music Group? Where was he born?"
 
 
 def replying(*questions: str) -> DummyLM:
@@ -21,11 +22,11 @@ def replying(*questions: str) -> DummyLM:
 
 
 def test_the_model_is_shown_what_was_said_and_its_question_is_used() -> None:
-    lm = replying("Where was Rick Ross born?")
+    lm = replying(BOTH)
     with dspy.context(lm=lm):
         reply = StandaloneQuestion()("Where was he born?", SAID)
 
-    assert reply.question == "Where was Rick Ross born?"
+    assert reply.question == BOTH
     assert reply.asked == "Where was he born?"
     prompt = str(lm.history[0]["messages"])
     assert "Question: Who founded Maybach Music Group?" in prompt
@@ -33,9 +34,9 @@ def test_the_model_is_shown_what_was_said_and_its_question_is_used() -> None:
 
 
 def test_awaited_it_does_the_same() -> None:
-    with dspy.context(lm=replying("Where was Rick Ross born?")):
+    with dspy.context(lm=replying(BOTH)):
         reply = asyncio.run(StandaloneQuestion().acall("Where was he born?", SAID))
-    assert reply.question == "Where was Rick Ross born?"
+    assert reply.question == BOTH
 
 
 def test_a_first_question_asks_no_model() -> None:
@@ -48,13 +49,13 @@ def test_a_first_question_asks_no_model() -> None:
 @pytest.mark.parametrize("said", ["", "   "])
 def test_of_a_model_that_says_nothing_rules_complete_the_question(said: str) -> None:
     with dspy.context(lm=replying(said)):
-        assert StandaloneQuestion()("Where was he born?", SAID).question == "Where was Rick Ross born?"
+        assert StandaloneQuestion()("Where was he born?", SAID).question == BOTH
 
 
 def test_of_a_model_that_repeats_an_earlier_question_rules_complete_the_question() -> None:
     """As one of half a billion parameters did."""
     with dspy.context(lm=replying("who founded Maybach Music Group?")):
-        assert StandaloneQuestion()("Where was he born?", SAID).question == "Where was Rick Ross born?"
+        assert StandaloneQuestion()("Where was he born?", SAID).question == BOTH
 
 
 def test_what_rules_cannot_complete_stays_as_it_was() -> None:
@@ -67,7 +68,7 @@ def test_of_a_model_that_fails_rules_complete_the_question_and_the_log_says_so(
 ) -> None:
     with caplog.at_level(logging.WARNING), dspy.context(lm=DummyLM([{"nonsense": "x"}] * 8)):
         reply = StandaloneQuestion()("Where was he born?", SAID)
-    assert reply.question == "Where was Rick Ross born?"
+    assert reply.question == BOTH
     assert "completed by rules" in caplog.text
 
 

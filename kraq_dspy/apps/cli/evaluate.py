@@ -46,7 +46,7 @@ def interval(value: "Interval", sign: str = "") -> str:
 class EvalIndex(TakesStates, Reads, ScoresQuestions):
     """Ask an index, as it is, every question of a file, and score the answers and what was found.
 
-    Without answers in the file, kraq computes only the metrics that need none. `kraq report A B`
+    Without answers in the file, kraq computes only the metrics that need none. `kraq eval report A B`
     compares two of these runs.
     """
 
@@ -263,7 +263,7 @@ class ListData:
 class FetchData:
     """Download a data set from the hub, or take BioASQ's files over. kraq keeps existing files."""
 
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq data list`.")]
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq bench data`.")]
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for data sets; this one gets a folder in it.")
     ] = Path("data")

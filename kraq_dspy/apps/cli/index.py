@@ -1,11 +1,10 @@
-"""Leads from a corpus to representative questions: `kraq estimate`, `index` and `questions`."""
+"""Leads from a corpus to representative questions: `kraq index` and `kraq questions`."""
 
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -21,19 +20,18 @@ if TYPE_CHECKING:
     from kraq_dspy.records import Question, Usage
     from kraq_dspy.settings import Settings
 
-BROADEST = 40
-"""Communities for which the small generator writes questions unless you configure models: about
-a minute on two cores."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class BuildIndex(Builds, Limits, Columns):
     """Index CORPUS: graph, communities, summaries, and a question for each community.
 
     Run it again to resume an interrupted run, to retry what failed, or to bring the index up to date with the corpus.
+    `kraq index DIR`, with an index in place of a corpus, resumes it as it was begun.
     """
 
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+    corpus: Annotated[
+        Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index.")
+    ]
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
@@ -56,6 +54,13 @@ class BuildIndex(Builds, Limits, Columns):
             help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).",
         ),
     ] = False
+    dry_run: Annotated[
+        bool, Flag("--dry-run", help="Only estimate calls, tokens and money, stage by stage, without asking a model.")
+    ] = False
+    domain: Annotated[
+        bool,
+        Flag("--domain", help="Only ask a model what CORPUS is about: a persona and types of entities for kraq.toml."),
+    ] = False
     json: Json = False
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -69,88 +74,48 @@ class BuildIndex(Builds, Limits, Columns):
         return settings
 
     def run(self) -> None:
-        from kraq_dspy.indexing.index.build import build_index
+        is_index = (self.corpus / "manifest.json").is_file()
+        if self.dry_run:
+            self._estimate(is_index)
+        elif self.domain:
+            self._describe_domain()
+        elif is_index:
+            self._resume()
+        else:
+            self._build()
 
-        settings, hint = self.settings(), ""
-        if self.lm is None:
-            settings, hint = with_generator(settings)
-        out = self.out or index_beside(self.corpus)
-        build = partial(
-            build_index,
-            self.corpus,
-            out,
-            random_questions=self.random_questions,
-            program_states=self.program_state or (),
-        )
+    def _resume(self) -> None:
+        from kraq_dspy.indexing.index.change import resume_index
 
-        try:
-            report = run_build(partial(build, replace=self.replace), settings, self, json=self.json)
-        except RemovedDocumentsError as error:
-            if self.json or not sys.stdin.isatty():
-                raise
-            typer.echo(str(error), err=True)
-            if not typer.confirm("Remove them?", err=True):
-                raise typer.Exit(1) from None
-            report = run_build(partial(build, replace=True), settings, self, json=self.json)
-
-        if not self.json:
-            has_questions = bool(report.counts.get("questions"))
-            list_them = [(command("questions", out), "bold"), " or "] if has_questions else []
-            say("Try: ", *list_them, (command("ask", out, "YOUR QUESTION"), "bold"))
-            if hint and has_questions:
-                say(hint)
-
-
-def with_generator(settings: "Settings") -> "tuple[Settings, str]":
-    """If no model is configured and the small question generator's file is here, set it for the
-    broadest communities. Return also a line that says so, or how to download it."""
-    from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, models_folder
-    from kraq_dspy.settings import QUESTION_TOKENS, QUESTIONS_BASE, QuestionSettings, RoleSettings
-
-    if settings.roles != {"default": RoleSettings()} or settings.questions != QuestionSettings():
-        return settings, ""
-    name = QUESTIONS_BASE.removeprefix(GGUF)
-    if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
-        get = command("lm", "get", name)
-        return settings, f"For better questions of manuals and encyclopedias: {get}, and the same command again."
-    questions = dataclasses.replace(settings.questions, asked_by="mixed", broadest=BROADEST)
-    small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=QUESTION_TOKENS, temperature=0.0)
-    roles = {**settings.roles, "generator": small}
-    hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias ({BROADEST} broadest); --lm embedded does without."
-    return dataclasses.replace(settings, questions=questions, roles=roles), hint
-
-
-def index_beside(corpus: Path) -> Path:
-    """Return the default of --out: in the current folder, or next to a corpus that contains it.
-
-    Raises ConfigError if the index of another corpus is there.
-    """
-    source = corpus.resolve()
-    name = f"{source.name if source.is_dir() else source.name.split('.')[0] or source.name}.kraq"
-    out = source.parent / name if Path.cwd().is_relative_to(source) else Path(name)
-    if (out / "manifest.json").is_file():
-        from kraq_dspy.asset.store.index import Index
-
-        with Index.open(out, unfinished=True) as there:
-            origin = there.manifest.origin.get("path")
-        if origin != str(source):
+        if self.out or self.replace or self.random_questions or self.program_state:
             raise ConfigError(
-                f"{str(out)!r} is the index of {origin or 'another corpus'!r}. Name another folder with --out."
+                f"{str(self.corpus)!r} is an index, which is finished as it was begun: without --out, --replace, "
+                "--random-questions and --program-state."
             )
-    return out
+        settings = self.settings_of(self.corpus)
+        run_build(partial(resume_index, self.corpus), settings, self, json=self.json)
 
+    def _describe_domain(self) -> None:
+        from kraq_dspy.models.lms.meter import Meter
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.optimize import describe_domain
+        from kraq_dspy.optimize.asked_by import signatures_asked
+        from kraq_dspy.settings import EMBEDDED
+        from kraq_dspy.state import StepStates
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate(Columns):
-    """Calls, tokens and money of an index, stage by stage, without asking a model."""
+        states = StepStates(self.program_state or ())
+        if self.program_state:
+            states.require_asked((), "kraq index --domain", signatures_asked("describing"))
+        settings = self.settings()
+        if settings.role("extractor").model == EMBEDDED:
+            note("the embedded model only guesses: name a model with --lm.")
+        models = LanguageModels(settings, meter=Meter(self.limits(settings)), states=states)
+        typer.echo(describe_domain(self.corpus, settings, models=models).to_toml())
 
-    corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")]
-    json: Json = False
-
-    def run(self) -> None:
+    def _estimate(self, is_index: bool) -> None:
         from kraq_dspy.indexing.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
 
-        if (self.corpus / "manifest.json").is_file():
+        if is_index:
             result = estimate_index(self.corpus, self.settings_of(self.corpus))
         else:
             result = estimate_corpus(self.corpus, self.settings())
@@ -177,6 +142,54 @@ class Estimate(Columns):
             say("Prices are from kraq.toml, otherwise in US dollars from LiteLLM's list.")
         for problem in result.problems[:10]:
             note(short(problem, 240), label="left out: ")
+
+    def _build(self) -> None:
+        from kraq_dspy.indexing.index.build import build_index
+
+        settings = self.settings()
+        out = self.out or index_beside(self.corpus)
+        build = partial(
+            build_index,
+            self.corpus,
+            out,
+            random_questions=self.random_questions,
+            program_states=self.program_state or (),
+        )
+
+        try:
+            report = run_build(partial(build, replace=self.replace), settings, self, json=self.json)
+        except RemovedDocumentsError as error:
+            if self.json or not sys.stdin.isatty():
+                raise
+            typer.echo(str(error), err=True)
+            if not typer.confirm("Remove them?", err=True):
+                raise typer.Exit(1) from None
+            report = run_build(partial(build, replace=True), settings, self, json=self.json)
+
+        if not self.json:
+            has_questions = bool(report.counts.get("questions"))
+            list_them = [(command("questions", out), "bold"), " or "] if has_questions else []
+            say("Try: ", *list_them, (command("ask", out, "YOUR QUESTION"), "bold"))
+
+
+def index_beside(corpus: Path) -> Path:
+    """Return the default of --out: in the current folder, or next to a corpus that contains it.
+
+    Raises ConfigError if the index of another corpus is there.
+    """
+    source = corpus.resolve()
+    name = f"{source.name if source.is_dir() else source.name.split('.')[0] or source.name}.kraq"
+    out = source.parent / name if Path.cwd().is_relative_to(source) else Path(name)
+    if (out / "manifest.json").is_file():
+        from kraq_dspy.asset.store.index import Index
+
+        with Index.open(out, unfinished=True) as there:
+            origin = there.manifest.origin.get("path")
+        if origin != str(source):
+            raise ConfigError(
+                f"{str(out)!r} is the index of {origin or 'another corpus'!r}. Name another folder with --out."
+            )
+    return out
 
 
 def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:

@@ -353,6 +353,10 @@ class Columns(Models):
         str | None,
         ColumnOption(help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --as."),
     ] = None
+    labels: Annotated[
+        Path | None,
+        ColumnOption(metavar="FILE", help="A csv with path (or id) and labels: who may read which file or folder."),
+    ] = None
     encoding: Annotated[
         str | None, ColumnOption(help="Encoding of files that are not UTF-8, such as cp1252, cp932, gb18030.")
     ] = None
@@ -365,6 +369,8 @@ class Columns(Models):
             for name in ("text_column", "title_column", "id_column", "acl_column", "encoding")
             if columns[name]
         }
+        if self.labels:
+            named["labels_file"] = str(self.labels.resolve())
         return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
 
 

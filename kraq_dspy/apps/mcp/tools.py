@@ -179,7 +179,7 @@ class IndexTools:
             self.index.require_documents()
             raise IndexStateError(
                 "This index has no questions: it was imported, or its build is not complete. Use `search`; "
-                "the index's owner makes questions with `kraq resume`."
+                "the index's owner makes questions with `kraq index`."
             )
 
         if not topic.strip():

@@ -123,7 +123,7 @@ class ChatCompletions:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         index_name, program = self._parts_of(body.model)
         spoken = [(message.role, text_of(message.content).strip()) for message in body.messages]
-        task = reply_to_task(spoken, as_json=body.wants_json)
+        task = reply_to_task(spoken)
         if task is not None:
             return streaming(_task_chunks(body, task)) if body.stream else _completion(body.model, task, NO_USAGE)
 

@@ -179,7 +179,7 @@ def _require_labels_again(path: str | Path, options: BuildOptions, call: str) ->
     with Index.open(Path(path), unfinished=True) as index:
         came_from_function = index.manifest.origin.get("labels") == BY_FUNCTION
     settings = options.get("settings")
-    has_column = settings is not None and bool(settings.corpus.acl_column)
+    has_column = settings is not None and bool(settings.corpus.acl_column or settings.corpus.labels_file)
     if came_from_function and options.get("labels") is None and not has_column:
         raise IndexStateError(
             f"A function (labels=) gave the documents of {str(path)!r} their labels. An index does not keep the "

@@ -44,7 +44,7 @@ def build_summarised(
     shorten: Shorten | None = None,
     progress: Progress | None = None,
 ) -> dict[str, float]:
-    """Make the summarised corpus, as `kraq precompute DIR --k2rag` does. The index must be open for writing.
+    """Make the summarised corpus, as `kraq precompute DIR k2rag` does. The index must be open for writing.
 
     An interrupted run goes on: summaries and the graph's answers are found again, and another run of the same command
     asks nothing. A document that cannot be summarised stands in full, is noted, and is tried again by the next run.

@@ -73,7 +73,7 @@ class K2RAG(SavableModule):
         ValueError: for a count that is out of its range.
 
     `knowledge` is a `KnowledgeGraph`; its graph and passages are those of the summarised corpus
-    (`kraq precompute DIR --k2rag`). Without it (the corpus is too small for a graph), or if it says
+    (`kraq precompute DIR k2rag`). Without it (the corpus is too small for a graph), or if it says
     nothing, the question itself is the only sub-question. If a piece gets no sub-question, or a
     sub-question no answer, the program skips and counts it.
 

@@ -75,7 +75,7 @@ def test_what_cannot_be_answered_is_noted_unless_told_not_to(index: Path, capsys
     shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional", "-P", "collect=no")
     assert "noted for review" not in shown
     shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional")
-    assert "noted for review: kraq explore" in shown
+    assert "noted for review: kraq serve --open" in shown
     pending = {entry.question: entry.asked for entry in Catalogue(index / CATALOGUE, write=False).entries("pending")}
     assert pending["Xyzzy plugh?"] == 1
 

@@ -54,8 +54,7 @@ def test_a_question_gets_an_answer_with_its_evidence(client: TestClient) -> None
 
 def test_a_follow_up_is_asked_in_full(client: TestClient) -> None:
     completion = openai_client(client).chat.completions.create(model="poets", messages=FOLLOW_UP)  # type: ignore[arg-type]
-    assert completion.model_extra["kraq"]["standalone_question"] == "Where did Lord Byron live?"  # type: ignore[index]
-    assert "London" in str(completion.choices[0].message.content)
+    assert completion.model_extra["kraq"]["standalone_question"] == "Who wrote Don Juan? Where did he live?"  # type: ignore[index]
 
 
 def test_a_stream_has_the_role_the_text_the_end_and_the_usage(poets: Path) -> None:
@@ -208,7 +207,7 @@ def test_json_is_given_for_a_web_chats_task_and_refused_for_an_answer(client: Te
     assert refused.status_code == 422
     assert f"response_format is '{kind}', but an answer is text" in refused.json()["error"]["message"]
 
-    body["messages"] = [{"role": "system", "content": "Name the chat. Reply with the title alone."}, ASKED]
+    body["messages"] = [{"role": "user", "content": '{ "title": "your title" }' + HISTORY}]
     named = client.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
     assert json.loads(named) == {"title": "Who wrote Don Juan?"}
 

@@ -106,10 +106,10 @@ def test_by_command_it_is_written_then_scored(kraq: WarmShell, tmp_path: Path) -
     for number in range(3):
         (tmp_path / "docs" / f"{number}.txt").write_text(f"Ada Lovelace met Charles Babbage in town {number}.")
     assert kraq("index", "docs", "--lm", "embedded", cwd=tmp_path).returncode == 0
-    done = kraq("eval", "qa-rag-1", "sheet.csv", "--index", "docs.kraq", "--tries", "2", cwd=tmp_path)
+    done = kraq("bench", "qa-rag-1", "sheet.csv", "--index", "docs.kraq", "--tries", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "6 tries to judge" in done.stdout
     rows = read_sheet(tmp_path / "sheet.csv")
     judged(tmp_path / "sheet.csv", **{f"{row.passage_id}_{row.attempt}": "yes" for row in rows})
-    said = json.loads(kraq("eval", "qa-rag-1", "sheet.csv", "--json", cwd=tmp_path).stdout)
+    said = json.loads(kraq("bench", "qa-rag-1", "sheet.csv", "--json", cwd=tmp_path).stdout)
     assert (said["at_once"]["estimate"], said["within_tries"]["estimate"], said["is_stand_in"]) == (1.0, 1.0, False)
