@@ -19,6 +19,7 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +93,8 @@ def keep_scores(name: str, data: Path, out: Path, passages: int) -> None:
                 print(name, system.name, flush=True)
             scores[system.name] = json.loads(kept.read_text("utf-8"))
     arrays = {f"{label}|{system}": values for system, of in scores.items() for label, values in of.items()}
-    np.savez_compressed(out / f"{name}.npz", **{key: np.array(values, np.float32) for key, values in arrays.items()})
+    kept_arrays: dict[str, Any] = {key: np.array(values, np.float32) for key, values in arrays.items()}
+    np.savez_compressed(out / f"{name}.npz", **kept_arrays)
 
 
 class Corpus:
@@ -103,7 +105,8 @@ class Corpus:
         self.stored = np.load(file)
 
     def scores(self, half: str, systems: Sequence[str]) -> Array:
-        return np.array([self.stored[f"{half}|{system}"] for system in systems], np.float64).T
+        scores: Array = np.array([self.stored[f"{half}|{system}"] for system in systems], np.float64).T
+        return scores
 
 
 def said_by(scores: Array, rng: np.random.Generator, z: float = 0.0) -> Array:
@@ -116,7 +119,8 @@ def said_by(scores: Array, rng: np.random.Generator, z: float = 0.0) -> Array:
         apart = scores[:, :, None] - scores[:, None, :]
         error = apart.std(axis=0, ddof=1) / np.sqrt(n)
         mean = apart.mean(axis=0)
-        return np.where(np.abs(mean) > z * error, np.sign(mean), 0) * (error > 0)
+        apart_enough: Array = np.where(np.abs(mean) > z * error, np.sign(mean), 0) * (error > 0)
+        return apart_enough
     counts = rng.multinomial(n, np.full(n, 1 / n), SAMPLES)
     means = counts @ scores / n
     first, second = np.triu_indices(n_systems, 1)

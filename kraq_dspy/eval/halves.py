@@ -4,9 +4,9 @@
         print(decision.first, decision.second, decision.verdict)
 
 One half is made of statements of the documents, the other has the questions that the index asked of its own
-communities. Each has faults of its own; they are unlike, so a difference that both halves decide alike can be trusted
-(benchmarks/results/testsets.md has the figures). People's questions decide if they can, however few; if they cannot, and
-their mean points the other way, nothing is decided.
+communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if both halves decide
+it alike (figures: benchmarks/results/testsets.md). People's questions decide if they can, however few. If they cannot,
+and their mean points the other way, nothing is decided.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

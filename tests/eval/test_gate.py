@@ -240,7 +240,7 @@ def test_a_run_is_compared_with_another_folder_by_one_metric_and_never_continued
 def test_eval_report_and_comparison_print_one_shape(kraq: WarmShell, tmp_path: Path) -> None:
     base, now = run_at(tmp_path / "base", 58), run_at(tmp_path / "now", 50)
 
-    one, two = kraq("report", base, "--json"), kraq("report", base, now, "--json")
+    one, two = kraq("eval", "report", base, "--json"), kraq("eval", "report", base, now, "--json")
 
     shapes = [set(json.loads(done.stdout)) for done in (one, two)]
     assert shapes == [{"title", "kind", "runs", "files", "checks"}] * 2
@@ -305,7 +305,7 @@ def test_peoples_questions_decide_with_the_halves_on_the_command_line(kraq: Warm
     assert "recall@1: decisions" in told
     assert "people, n=6" in told
     assert "recall@1: decisions" in (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert "recall@1: decisions" in " ".join(kraq("report", tmp_path / "run").stdout.split())
+    assert "recall@1: decisions" in " ".join(kraq("eval", "report", tmp_path / "run").stdout.split())
     report = json.loads(second.stdout)
     assert [check["passed"] for check in report["checks"]] == [True, True]
     [decision] = report["runs"][0]["decisions"]["recall@1"]
