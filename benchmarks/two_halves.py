@@ -1,15 +1,15 @@
-"""Compares what two halves of a test set decide about pairs of systems with what people's questions decide.
+"""Compares what two halves of a test set decide about pairs of systems with what human questions decide.
 
     python benchmarks/two_halves.py scores clapnq tales --data DATA --out runs/halves
     python benchmarks/two_halves.py report --out runs/halves
 
-`scores` draws up to 300 passages with the evidence of up to 150 of people's questions, indexes them by the default
-settings, makes a test set of 200 rows, and asks every system of `testset_systems.py` people's questions, both halves
+`scores` draws up to 300 passages with the evidence of up to 150 human questions, indexes them by the default
+settings, makes a test set of 200 rows, and asks every system of `testset_systems.py` human questions, both halves
 and random sentences. The score is recall@5 of documents. Each system's scores are kept, so an interrupted run resumes;
 those of a corpus end in OUT/CORPUS.npz, as arrays named "people|SYSTEM", "own|SYSTEM", "made|SYSTEM".
 
 `report` reads these files. A pair of systems is decided if the 95 % interval of the paired bootstrap leaves out 0; what
-all of people's questions decide is the truth. It prints every rule that was tried, also with few of people's questions
+all human questions decide is the truth. It prints every rule that was tried, also with few of human questions
 (which are left out of the truth), by corpus, with an interval over corpora, and what following a decision loses.
 """
 
@@ -47,7 +47,7 @@ Rule = Mapping[str, int]
 
 
 def question_sets(space: Workspace, people: Dataset, folder: Path) -> dict[str, Questions]:
-    """People's questions, both halves of a test set, and random sentences."""
+    """Human questions, both halves of a test set, and random sentences."""
     made = make_testset(space, MOST_MADE, draft=folder / "made.draft")
     made.save(folder / "made.jsonl")
     sentences = []
@@ -145,7 +145,7 @@ def said_by_few(scores: Array) -> Array:
 
 
 def rules(corpus: Corpus, systems: Sequence[str], rng: np.random.Generator) -> dict[str, Array]:
-    """What each rule says of every pair without people's questions."""
+    """What each rule says of every pair without human questions."""
     own, made, sentences = (corpus.scores(half, systems) for half in ("own", "made", "sentences"))
     by_own, by_made, by_sentences = (said_by(each, rng) for each in (own, made, sentences))
     both = np.where(by_own == by_made, by_own, 0)
@@ -176,7 +176,7 @@ def rules(corpus: Corpus, systems: Sequence[str], rng: np.random.Generator) -> d
 def with_people(
     corpus: Corpus, systems: Sequence[str], both: Array, rng: np.random.Generator
 ) -> dict[str, list[tuple[Array, Array]]]:
-    """What the rules with few of people's questions say, each draw with the truth of the questions that it left."""
+    """What the rules with few of human questions say, each draw with the truth of the questions that it left."""
     people = corpus.scores("people", systems)
     said: dict[str, list[tuple[Array, Array]]] = defaultdict(list)
     for n in FEW:
@@ -274,7 +274,7 @@ def report(out: Path, left_out: Sequence[str] = (), systems: Sequence[str] = SIX
 
 
 def report_broken(out: Path) -> None:
-    """How many broken systems people's questions notice, and how many of these the halves do."""
+    """How many broken systems human questions notice, and how many of these the halves do."""
     rng = np.random.default_rng(0)
     pairs = [(system.name.partition(",")[0], system.name) for system in SYSTEMS if system.broken]
     noticed = both = either = beyond = better = 0
@@ -288,7 +288,7 @@ def report_broken(out: Path) -> None:
             else:
                 beyond += own > 0 and made > 0
             better += own < 0 and made < 0
-    print(f"\nBroken systems: people's questions notice {noticed}; of these both halves {both}, one at least {either}.")
+    print(f"\nBroken systems: human questions notice {noticed}; of these both halves {both}, one at least {either}.")
     print(f"Both notice {beyond} more, and call {better} better.")
 
 

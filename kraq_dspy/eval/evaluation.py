@@ -77,7 +77,7 @@ class Evaluation:
         return cell.interval.estimate
 
     def decisions(self, metric: str | None = None) -> tuple[Decision, ...]:
-        """What two halves of a test set, and people's questions, decide of each pair of systems by a metric, the first
+        """What two halves of a test set, and human questions, decide of each pair of systems by a metric, the first
         by default. Empty without two halves."""
         return tuple(self.summary.decisions.get(metric or next(iter(self.summary.metrics), ""), ()))
 
@@ -159,7 +159,7 @@ def evaluate(
         metrics: names (`named_metric`; "judge", "groundedness" and others ask the model for the
             role judge), Metrics or functions, or functions by name; without any, those that the
             questions have gold data for.
-        asked: people's questions, three at least, that decide with the two halves of a test set
+        asked: human questions, three at least, that decide with the two halves of a test set
             (`kraq_dspy.eval.halves`).
         space: the index that a program of your own works over: its models answer where the program
             names none.
@@ -235,12 +235,11 @@ def evaluate(
 
 
 def _peoples(asked: list[Example], made: list[Example]) -> list[Example]:
-    """People's questions as rows beside a test set. Raises EvaluationError for too few of them, and for a set without
+    """Human questions as rows beside a test set. Raises EvaluationError for too few of them, and for a set without
     two halves."""
     if len(asked) < LEAST_OF_PEOPLE:
         raise EvaluationError(
-            f"There are {counted(len(asked), 'question')} of people's; expected {LEAST_OF_PEOPLE} at least, and better "
-            "ten."
+            f"There are {counted(len(asked), 'human question')}; expected {LEAST_OF_PEOPLE} at least, and better ten."
         )
     require_halves(made)
     return as_peoples(asked)
@@ -297,7 +296,7 @@ def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example],
     if all(system.is_recorded for system in systems):
         return default_metrics_of(examples)
     if any(system.answers for system in systems):
-        names += ["token_f1", "exact_match", "contains"] if has_answers else []
+        names += ["token_f1", "exact_match", "substring_match"] if has_answers else []
         names.append("grounded")
     if any(example.supporting_ids for example in examples):
         names += [f"recall@{k}", f"mrr@{k}"]

@@ -275,7 +275,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
 
 
 def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[str, Any]) -> Grid:
-    """What each half, and people's questions, say of each pair of systems, and the decision."""
+    """What each half, and human questions, say of each pair of systems, and the decision."""
     halves = [half for half in (*HALVES, PEOPLE) if any(half in each.differences for each in decided)]
     rows, strong = [], set()
     for place, each in enumerate(decided):
@@ -291,7 +291,7 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
     names = {half: f"{half}, n={max(_n_of(each, half) for each in decided)}" for half in halves}
     n_decided = sum(each.verdict != 0 for each in decided)
     note = (
-        f"{n_decided} of {counted(len(decided), 'pair')} decided. People's questions decide if they can; otherwise "
+        f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
         "both halves must decide alike, and people's mean must not be against. *: the half alone excludes 0 (95 %). "
         f"{bias_note(made_half)}"
     )
@@ -346,18 +346,18 @@ def _refusals(run: RunSummary) -> Iterator[Grid]:
         rates = system.refusals
         if rates is not None:
             false = "-" if rates.false_refusals is None else _interval(rates.false_refusals)
-            shares = (_interval(each) for each in (rates.refused, rates.by_floor, rates.false_answers))
+            shares = (_interval(each) for each in (rates.refused, rates.by_threshold, rates.false_answers))
             rows.append((system.name, *shares, false, f"{rates.unanswerable}", f"{rates.answerable}"))
 
     if rows:
         note = (
-            'Refused: below the floor of the index, or an answer such as "I do not know". Programs are asked all the '
-            "same here; `kraq ask`, chat, the explorer, the API and MCP refuse what is below the floor."
+            'Refused: below the threshold of the index, or an answer such as "I do not know". Programs are asked all the '
+            "same here; `kraq ask`, chat, the explorer, the API and MCP refuse what is below the threshold."
         )
         headings = (
             "system",
             "refused",
-            "by the floor",
+            "by the threshold",
             "false answers",
             "false refusals",
             "unanswerable",

@@ -1,11 +1,11 @@
-"""Decides which of two systems is better by two halves of a test set that must agree, and by people's questions.
+"""Decides which of two systems is better by two halves of a test set that must agree, and by human questions.
 
     for decision in decisions(evaluation.rows, "recall@5"):
         print(decision.first, decision.second, decision.verdict)
 
 One half is made of statements of the documents, the other has the questions that the index asked of its own
 communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if both halves decide
-it alike (figures: benchmarks/results/testsets.md). People's questions decide if they can, however few. If they cannot,
+it alike (figures: benchmarks/results/testsets.md). Human questions decide if they can, however few. If they cannot,
 and their mean points the other way, nothing is decided.
 """
 
@@ -27,12 +27,12 @@ HALVES = (MADE, OWN)
 LEAST_ROWS = 20
 """Rows of a half; fewer are no half, and the run is judged as one set of questions."""
 LEAST_OF_PEOPLE = 3
-"""People's questions that say anything at all."""
+"""Human questions that say anything at all."""
 USUAL_OVERLAP = 0.8
 """Share of a question's words that its passages have, if people ask: the median over data sets is about this."""
 
 ScoresByHalf = Mapping[str, Mapping[str, float]]
-"""For each half, and for people's questions, a system's scores by question id."""
+"""For each half, and for human questions, a system's scores by question id."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Decision:
 
     @property
     def mean(self) -> float:
-        """The difference of the means, every half and people's questions weighing alike."""
+        """The difference of the means, every half and human questions weighing alike."""
         return fmean(each.interval.estimate for each in self.differences.values())
 
     @property
@@ -72,8 +72,8 @@ class Decision:
 def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, seed: int = 0) -> Decision:
     """Decide between two systems by their scores over the same questions.
 
-    People's questions decide if they can (`paired_difference`). If not, both halves have to decide alike, and the mean
-    of people's questions must not point the other way. Questions that one of the systems has no score for are left out.
+    Human questions decide if they can (`paired_difference`). If not, both halves have to decide alike, and the mean
+    of human questions must not point the other way. Questions that one of the systems has no score for are left out.
 
     >>> halves = {half: {f"q{n}": 1.0 for n in range(30)} for half in ("made", "own")}
     >>> worse = {half: {f"q{n}": float(n % 2) for n in range(30)} for half in ("made", "own")}
@@ -95,7 +95,7 @@ def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
     made, own = (said.get(half, 0) for half in HALVES)
     people = differences.get(PEOPLE)
     if people is not None and said[PEOPLE]:
-        return said[PEOPLE], "people's questions"
+        return said[PEOPLE], "human questions"
     if made and made == -own:
         return 0, "the halves disagree"
     if not made or not own:
@@ -128,7 +128,7 @@ def has_halves(scores: ScoresByHalf) -> bool:
 
 
 def mean_of_halves(scores: ScoresByHalf) -> float:
-    """The mean of the means of the halves and of people's questions: no half counts for its number of rows."""
+    """The mean of the means of the halves and of human questions: no half counts for its number of rows."""
     return fmean(fmean(of_half.values()) for of_half in scores.values())
 
 
@@ -145,7 +145,7 @@ def decisions(rows: Sequence[ResultRow], metric: str, *, seed: int = 0) -> list[
 
 
 def as_peoples(examples: Iterable[Example]) -> list[Example]:
-    """People's questions as rows of the half "people", with ids that no row of the test set has."""
+    """Human questions as rows of the half "people", with ids that no row of the test set has."""
     return [
         Example(
             f"people {each.id}", each.question, each.answers, each.supporting_ids, each.type, each.answer_items,
@@ -161,8 +161,8 @@ def require_halves(examples: Sequence[Example]) -> None:
     if min(counts.values()) < LEAST_ROWS:
         raise EvaluationError(
             f"The questions have {counted(counts[MADE], 'made row')} and {counted(counts[OWN], 'row')} of the index's "
-            f"own; expected {LEAST_ROWS} of each to decide with people's questions. Make a test set (kraq testset make "
-            "INDEX), or evaluate people's questions alone."
+            f"own; expected {LEAST_ROWS} of each to decide with human questions. Make a test set (kraq testset make "
+            "INDEX), or evaluate human questions alone."
         )
 
 

@@ -287,18 +287,18 @@ def test_peoples_questions_decide_with_the_halves_on_the_command_line(kraq: Warm
     names = [f"{word}{number}" for number in range(8) for word in ("rhine", "ada", "bell", "mill", "inn")]
     build_index([Document(name, name.title(), f"The {name} is old, says Ida.") for name in names], tmp_path / "x.kraq")
     rows = [{"question": f"What of the {name}?", "supporting_ids": [name]} for name in names]
-    for file, lines in (("exam", halved(rows)), ("few", rows[:6]), ("plain", rows), ("two", rows[:2])):
+    for file, lines in (("testset", halved(rows)), ("few", rows[:6]), ("plain", rows), ("two", rows[:2])):
         (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), "utf-8")
 
-    def evaluated(exam: str, out: str, *more: str | Path):  # type: ignore[no-untyped-def]
+    def evaluated(testset: str, out: str, *more: str | Path):  # type: ignore[no-untyped-def]
         words = ("--retrieval-only", "-r", "dense", "-r", "bm25", "--k", "1", "--out", tmp_path / out)
-        return kraq("eval", tmp_path / "x.kraq", tmp_path / f"{exam}.jsonl", *words, *more)
+        return kraq("eval", tmp_path / "x.kraq", tmp_path / f"{testset}.jsonl", *words, *more)
 
-    few = ("--asked", tmp_path / "few.jsonl")
-    first = evaluated("exam", "run", *few, "--fail-under", "recall@1=.1")
-    second = evaluated("exam", "now", *few, "--fail-if-worse", tmp_path / "run", "--json")
+    few = ("--human", tmp_path / "few.jsonl")
+    first = evaluated("testset", "run", *few, "--fail-under", "recall@1=.1")
+    second = evaluated("testset", "now", *few, "--fail-if-worse", tmp_path / "run", "--json")
     without_halves = evaluated("plain", "plain", *few)
-    too_few = evaluated("exam", "two", "--asked", tmp_path / "two.jsonl")
+    too_few = evaluated("testset", "two", "--human", tmp_path / "two.jsonl")
 
     assert first.returncode == 0, first.stderr
     told = " ".join(first.stdout.split())
@@ -313,4 +313,4 @@ def test_peoples_questions_decide_with_the_halves_on_the_command_line(kraq: Warm
     assert decision["differences"]["people"]["n"] == 6
     assert without_halves.returncode == too_few.returncode == 1
     assert "have 0 made rows" in " ".join(without_halves.stderr.split())
-    assert "2 questions of people's" in " ".join(too_few.stderr.split())
+    assert "2 human questions" in " ".join(too_few.stderr.split())

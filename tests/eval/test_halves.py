@@ -1,4 +1,4 @@
-"""Two halves decide if they agree, people's questions before them; people's mean against both leaves it open."""
+"""Two halves decide if they agree, human questions before them; people's mean against both leaves it open."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_a_pair_is_decided_if_both_halves_decide_alike(first, second, verdict, r
 @pytest.mark.parametrize(
     ("people", "of_second", "verdict", "reason"),
     [
-        (0, 10, -1, "people's questions"),
+        (0, 10, -1, "human questions"),
         (5, 7, 0, "open: both halves decide, and people's mean is against"),
         (7, 7, 1, "both halves"),
         (8, 7, 1, "both halves"),

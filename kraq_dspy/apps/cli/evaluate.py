@@ -71,11 +71,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         int | None,
         typer.Option("--k", "-k", min=1, help=f"Passages for each question. Default: a program's own, or {RETRIEVED}."),
     ] = None
-    asked: Annotated[
+    human: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="People's questions, with evidence or answers, that decide with the two halves of QUESTIONS.",
+            help="Human questions, with evidence or answers, that decide with the two halves of QUESTIONS.",
         ),
     ] = None
 
@@ -88,7 +88,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         if told := columns_note(examples, self.columns()):
             note(told, label="")
         peoples = self._peoples()
-        if self.retrieval_only and (self.program or self.program_state):
+        if self.retrieval_only and (self.program or self.optimized):
             raise ConfigError("--retrieval-only asks no program.")
 
         with self.opened(self.index_dir) as space:
@@ -115,7 +115,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
 
     def _require_asked(self, space: "Workspace", systems: "Sequence[AskedSystem]", metrics: Sequence[str]) -> None:
         """Raise StateError for a state of a step that neither the programs nor the metrics ask."""
-        if not self.program_state:
+        if not self.optimized:
             return
         from kraq_dspy.eval.judges import JUDGED
 
@@ -124,11 +124,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         self.require_asked("eval", programs=[*programs, *judges])
 
     def _peoples(self) -> "list[Example]":
-        """People's questions, which decide with the halves; none without --asked. Raises EvaluationError for a file
+        """Human questions, which decide with the halves; none without --human. Raises EvaluationError for a file
         that cannot be read."""
         from kraq_dspy.eval.questions import read_questions
 
-        return [] if self.asked is None else read_questions(self.asked, self.columns(), encoding=self.encoding)
+        return [] if self.human is None else read_questions(self.human, self.columns(), encoding=self.encoding)
 
     def _systems(self, space: "Workspace") -> "list[AskedSystem]":
         """The retrievers, or each program over each retriever; those of `kraq ask` if none is
@@ -144,7 +144,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         systems = []
         for program in programs:
             for retriever in retrievers:
-                systems.append(_program(space, program, retriever, self.program_state or (), self.k))
+                systems.append(_program(space, program, retriever, self.optimized or (), self.k))
         return systems
 
     def _metrics(

@@ -68,11 +68,11 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
             "--metric", "-m", help="Metric: recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
         ),
     ] = None
-    asked: Annotated[
+    human: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="People's questions, with evidence, that decide with the two halves of QUESTIONS.",
+            help="Human questions, with evidence, that decide with the two halves of QUESTIONS.",
         ),
     ] = None
     seed: Seed = 0
@@ -90,12 +90,12 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
             selection = select(
                 self.corpus,
                 self.questions,
-                asked=self.asked,
+                human=self.human,
                 plan=plan,
                 metric=self.metric,
                 settings=settings,
                 limits=self.limits(settings),
-                program_states=self.program_state or (),
+                optimized=self.optimized or (),
                 columns=self.columns(),
                 encoding=self.encoding or "",
                 out=folder,
@@ -186,7 +186,7 @@ def told_once(reasons: Sequence[str]) -> dict[str, int]:
 
 
 def _halves(selection: "Selection") -> tuple[str, ...]:
-    """The halves that decided, and people's questions; none without two halves."""
+    """The halves that decided, and human questions; none without two halves."""
     return tuple(dict.fromkeys(half for decision in selection.decisions for half in decision.differences))
 
 

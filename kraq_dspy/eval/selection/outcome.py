@@ -27,7 +27,7 @@ class Tried:
     """A candidate that was asked every question. `score` is its mean over all of them, `difference` that to the best
     one, paired by question.
 
-    Candidates are ordered by `mean`, in which the two halves of a test set and people's questions weigh alike. With two
+    Candidates are ordered by `mean`, in which the two halves of a test set and human questions weigh alike. With two
     halves, `decision` says whether the best one is better; None for the best one itself.
     """
 
@@ -103,7 +103,7 @@ class Selection:
         if not self.undecided:
             said.append("It is the best, by both halves." if self.decisions else "It is the best, by more than chance.")
         elif len(self.undecided) == len(self.tried) - 1:
-            more = "people's questions" if self.are_made else "more questions"
+            more = "human questions" if self.are_made else "more questions"
             said.append(f"These questions tell none of the {len(self.tried)} candidates from another; {more} would.")
         if chosen is not best:
             said.append(

@@ -23,7 +23,6 @@ from kraq_dspy.eval.selection.outcome import Selection, Tried
 from kraq_dspy.eval.selection.race import Deadline, Indexes, Race, RememberedQuestions
 from kraq_dspy.eval.statistics import bootstrap_mean, paired_difference
 from kraq_dspy.eval.summary import summarise_run
-from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
@@ -34,6 +33,7 @@ from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import StepStates
+from kraq_dspy.testset.difficulty import overlap
 
 COPIED = 0.95
 """The median share of a question's words in its documents from which the questions were copied from these: those of
@@ -53,13 +53,13 @@ def select(
     corpus: Corpus,
     questions: QuestionSource,
     *,
-    asked: QuestionSource | None = None,
+    human: QuestionSource | None = None,
     plan: SelectionPlan | None = None,
     metric: str | None = None,
     settings: Settings | None = None,
     embedder: EmbedderLike | None = None,
     limits: Limits | None = None,
-    program_states: Sequence[str | Path] = (),
+    optimized: Sequence[str | Path] = (),
     columns: QuestionColumns = FOUND,
     encoding: str = "",
     out: str | Path | None = None,
@@ -75,13 +75,13 @@ def select(
     graph come last, and only if the best one without misses enough that a better one could be told from it. Among
     those that cannot be told from the best, and whose mean is lower by .01 at most, the cheapest is chosen.
 
-    The two halves of a test set decide together, with people's questions (`asked`) if there are any
+    The two halves of a test set decide together, with human questions (`human`) if there are any
     (`kraq_dspy.eval.halves`).
 
     Args:
         corpus: a file or folder, documents or texts, as `build_index` takes them.
         questions: as for `read_questions`, with the documents that answer, or with answers.
-        asked: people's questions, three at least, with evidence or answers like `questions`, which is a test set of two
+        asked: human questions, three at least, with evidence or answers like `questions`, which is a test set of two
             halves.
         plan: the candidates to try, and the minutes for them.
         metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
@@ -90,7 +90,7 @@ def select(
         embedder: an encoder in place of the one that the settings name.
         limits: most calls, tokens and cost for a graph or a retriever. Without limits, no language
             model makes a graph.
-        program_states: files of `kraq optimize` for steps that the candidates ask.
+        optimized: files of `kraq optimize` for steps that the candidates ask.
         columns: names of columns that are not found by themselves.
         encoding: that of a file of questions that is not UTF-8.
         out: the folder of indexes, rows and report. The same call goes on if it was interrupted. Without it,
@@ -111,13 +111,13 @@ def select(
     made_half = about_made(examples).get("made_half", {})
     if asked is not None:
         require_halves(examples)
-        examples += _peoples(asked, documents, chosen_metric, columns, encoding, notes)
+        examples += _peoples(human, documents, chosen_metric, columns, encoding, notes)
     plan = _fair_plan(plan, examples, documents, notes)
     random.Random(plan.seed).shuffle(examples)
 
     resolved = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
     encoder = RememberedQuestions(load_embedder(resolved.encoder) if embedder is None else as_embedder(embedder))
-    states = StepStates(program_states) if program_states else None
+    states = StepStates(optimized) if optimized else None
     models = LanguageModels(resolved, embedder=encoder, meter=Meter(limits), states=states)
     deadline = Deadline(progress or SilentProgress(), plan.minutes)
     with ExitStack() as stack:
@@ -223,23 +223,23 @@ def _with_gold(
 
 
 def _peoples(
-    asked: QuestionSource,
+    human: QuestionSource,
     documents: Sequence[Document],
     metric: str,
     columns: QuestionColumns,
     encoding: str,
     notes: list[str],
 ) -> list[Example]:
-    """People's questions that the metric is defined for, as rows beside a test set.
+    """Human questions that the metric is defined for, as rows beside a test set.
 
     Raises EvaluationError for too few, ConfigError and EvaluationError as `_with_gold` does.
     """
     of_people: list[str] = []
-    _, peoples = _with_gold(read_questions(asked, columns, encoding=encoding), documents, metric, of_people)
+    _, peoples = _with_gold(read_questions(human, columns, encoding=encoding), documents, metric, of_people)
     notes += [f"Of people's: {each}" for each in of_people]
     if len(peoples) < LEAST_OF_PEOPLE:
         raise EvaluationError(
-            f"There are {counted(len(peoples), 'question')} of people's to score by; expected {LEAST_OF_PEOPLE} at "
+            f"There are {counted(len(peoples), 'human question')} to score by; expected {LEAST_OF_PEOPLE} at "
             "least, and better ten."
         )
     return as_peoples(peoples)

@@ -338,8 +338,8 @@ def test_two_halves_and_peoples_questions_decide_together(
     plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1,))
     options: dict[str, Any] = {"plan": plan, "embedder": embedder, "out": tmp_path / "run"}
 
-    selection = select(DOCUMENTS, HALVES, asked=FEW, **options)
-    again = select(DOCUMENTS, HALVES, asked=FEW, **options)
+    selection = select(DOCUMENTS, HALVES, human=FEW, **options)
+    again = select(DOCUMENTS, HALVES, human=FEW, **options)
     show_selection(selection)
     files = selection.write(tmp_path / "run")
 
@@ -360,6 +360,6 @@ def test_two_halves_and_peoples_questions_decide_together(
 def test_peoples_questions_need_halves_to_decide_with_and_three_of_them(embedder: KeywordEmbedder) -> None:
     plan = SelectionPlan(retrievers=("bm25",), chunk_tokens=(100,), ks=(1,))
     with pytest.raises(EvaluationError, match="have 0 made rows"):
-        select(DOCUMENTS, ROWS, asked=FEW, plan=plan, embedder=embedder)
-    with pytest.raises(EvaluationError, match="2 questions of people's"):
-        select(DOCUMENTS, HALVES, asked=FEW[:2], plan=plan, embedder=embedder)
+        select(DOCUMENTS, ROWS, human=FEW, plan=plan, embedder=embedder)
+    with pytest.raises(EvaluationError, match="2 human questions"):
+        select(DOCUMENTS, HALVES, human=FEW[:2], plan=plan, embedder=embedder)
