@@ -16,6 +16,7 @@ from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.suggesting import next_questions, starters
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 EMBEDDER = KeywordEmbedder("byron", "juan", "ada", "engine", "danube", "sea")
 TEXTS = {
@@ -28,7 +29,7 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     out = tmp_path_factory.mktemp("suggested") / "three.kraq"
-    build_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
+    kept_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
     with Workspace.open(out, embedder=EMBEDDER) as opened:
         yield opened
 
@@ -72,7 +73,7 @@ def test_what_was_asked_is_not_suggested_again(space: Workspace) -> None:
 
 def test_a_question_without_evidence_is_not_suggested(tmp_path: Path) -> None:
     out = tmp_path / "odd.kraq"
-    build_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
+    kept_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
     with Index.open(out, write=True) as index:
         for question in index.questions():
             index.add([Question(**{name: getattr(question, name) for name in question.__slots__} | {"evidence": ()})])

@@ -14,7 +14,6 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import build_index
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.asset.store.catalogue import NewEntry
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
@@ -25,6 +24,7 @@ from kraq_dspy.settings import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
+from tests.kept import kept_index
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini"
 QUESTION = "Which film was directed by Tim Burton?"
@@ -35,7 +35,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("workspace") / "wiki.kraq"
     with (EXAMPLE / "corpus.jsonl").open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in itertools.islice(lines, 20)]
-    build_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
+    kept_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
     with Workspace.open(out, write=True) as space:
         build_tree(space.index, space.embedder, space.models)
     return out
