@@ -72,9 +72,10 @@ def seed_answers(
     """Ask the program what the catalogue does not have yet of `questions`, all KRAQ questions of the index unless they
     are given, at most `limit` of them.
 
-    Answers wait for approval unless `approve`; they rest on the question's evidence and on what the program saw. What was
-    answered is kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions, ModelError
-    when nothing but failures happens, and lets KraqError (a spent budget, a server that is down) end the run.
+    Answers wait for approval unless `approve`; they rest on the question's evidence and on what the program saw. What
+    was answered is kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without
+    questions, ModelError when nothing but failures happens, and lets KraqError (a spent budget, a server that is down)
+    end the run.
     """
     to_answer = index.questions(source="kraq") if questions is None else questions
     questions_by_id = {question.id: question for question in to_answer}
