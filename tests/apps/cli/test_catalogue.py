@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy import build_index
 from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 from tests.whole_program import app
 
 POETS = {
@@ -24,7 +24,7 @@ WHO = "Who wrote Don Juan?"
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("catalogue") / "poets.kraq"
-    build_index([Document(name, name, text) for name, text in POETS.items()], out)
+    kept_index([Document(name, name, text) for name, text in POETS.items()], out)
     return out
 
 

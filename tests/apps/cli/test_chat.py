@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kraq_dspy import build_index
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 from tests.whole_program import app
 
 
@@ -15,7 +15,7 @@ from tests.whole_program import app
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("chat") / "poets.kraq"
     texts = ("Ada Lovelace wrote notes on the Analytical Engine.", "Lord Byron wrote Don Juan. Ada was his daughter.")
-    build_index([Document(str(number), "", text) for number, text in enumerate(texts)], out)
+    kept_index([Document(str(number), "", text) for number, text in enumerate(texts)], out)
     return out
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 from tests.whole_program import app
 
 POETS = {
@@ -22,7 +22,7 @@ QUESTION = "Who wrote Don Juan?"
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("cli") / "poets.kraq"
-    build_index([Document(name, name, text) for name, text in POETS.items()], out)
+    kept_index([Document(name, name, text) for name, text in POETS.items()], out)
     return out
 
 
