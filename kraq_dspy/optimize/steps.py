@@ -12,8 +12,6 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import check_references
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric
 from kraq_dspy.eval.metrics.generation import BertScorer
-from kraq_dspy.exam.asking import AskForRow, PutOtherwise
-from kraq_dspy.exam.kinds import KINDS
 from kraq_dspy.optimize import index_rows, step_metrics
 from kraq_dspy.optimize.row_values import (
     QUESTION_CELLS,
@@ -60,6 +58,8 @@ from kraq_dspy.signatures import (
     VerifyDraft,
 )
 from kraq_dspy.state import SavableModule
+from kraq_dspy.testset.asking import AskForRow, PutOtherwise
+from kraq_dspy.testset.kinds import KINDS
 from kraq_dspy.workspace import Workspace
 
 AUDIENCE = "people who look things up in this corpus"
@@ -309,7 +309,7 @@ def _asks_for_testset(kind: str, **inputs: Reader) -> OptimizableStep:
     """The step that asks questions of one kind for a test set: a question that may be used is right."""
     return _step(
         f"testset-{kind}", KINDS[kind].signature, "generator", inputs, {}, _nothing, (step_metrics.USABLE,),
-        lambda space: index_rows.exam_rows(space, kind), "its passages and names",
+        lambda space: index_rows.testset_rows(space, kind), "its passages and names",
         module=AskForRow, make=lambda settings: AskForRow(kind),
     )  # fmt: skip
 
@@ -318,7 +318,7 @@ def _checks_testset(name: str, signature: type[dspy.Signature], output: str, *in
     """A step that decides yes or no about a row of a test set."""
     return _step(
         f"testset-{name}", signature, "judge", dict.fromkeys(inputs, text_in), **_decides(output, output),
-        index_rows=lambda space: index_rows.exam_check_rows(space, output),
+        index_rows=lambda space: index_rows.testset_check_rows(space, output),
         own_rows="questions that it answers, also with another's passage", labelled=True,
     )  # fmt: skip
 
@@ -393,7 +393,7 @@ STEPS: Mapping[str, OptimizableStep] = {
         ),
         _step(
             "matching", FindSameQuestion, "answerer",
-            {"question": text_in, "catalogue": _numbered}, {"number": number_cell}, _number,
+            {"question": text_in, "faq": _numbered}, {"number": number_cell}, _number,
             (step_metrics.agreement_metric("number"),),
             index_rows.matching_rows, "its questions in other words, among the nearest others", labelled=True,
         ),
@@ -437,7 +437,7 @@ STEPS: Mapping[str, OptimizableStep] = {
         _step(
             "testset-wording", ParaphraseQuestion, "generator",
             {"question": text_in, "avoid": _one_or_more}, {}, _nothing, (step_metrics.OTHER_WORDS,),
-            index_rows.exam_wording_rows, "questions that it answers, and their words", module=PutOtherwise,
+            index_rows.testset_wording_rows, "questions that it answers, and their words", module=PutOtherwise,
         ),
     )
 }  # fmt: skip
