@@ -134,7 +134,7 @@ def evaluate(
     devset: QuestionSource,
     metrics: Sequence[str | Metric | Callable[..., Any]] | Mapping[str, Callable[..., Any]] | None = None,
     *,
-    asked: QuestionSource | None = None,
+    human: QuestionSource | None = None,
     space: Workspace | None = None,
     columns: QuestionColumns = FOUND,
     encoding: str = "",
@@ -159,7 +159,7 @@ def evaluate(
         metrics: names (`named_metric`; "judge", "groundedness" and others ask the model for the
             role judge), Metrics or functions, or functions by name; without any, those that the
             questions have gold data for.
-        asked: human questions, three at least, that decide with the two halves of a test set
+        human: human questions, three at least, that decide with the two halves of a test set
             (`kraq_dspy.eval.halves`).
         space: the index that a program of your own works over: its models answer where the program
             names none.
@@ -197,8 +197,8 @@ def evaluate(
     if isinstance(metrics, Mapping):
         metrics = [own_metric(function, name=name) for name, function in metrics.items()]
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
-    if asked is not None:
-        read_examples += _peoples(questions.read_questions(asked, columns, encoding=encoding), read_examples)
+    if human is not None:
+        read_examples += _peoples(questions.read_questions(human, columns, encoding=encoding), read_examples)
     every_example, withdrawn_note = _without_withdrawn(read_examples)
 
     with ExitStack() as stack:

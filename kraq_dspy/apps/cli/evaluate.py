@@ -102,7 +102,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
-                    named, examples, metrics, asked=peoples or None, space=space, title=title, k=self.asked_k,
+                    named, examples, metrics, human=peoples or None, space=space, title=title, k=self.asked_k,
                     out=folder, concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
 

@@ -81,7 +81,7 @@ def select(
     Args:
         corpus: a file or folder, documents or texts, as `build_index` takes them.
         questions: as for `read_questions`, with the documents that answer, or with answers.
-        asked: human questions, three at least, with evidence or answers like `questions`, which is a test set of two
+        human: human questions, three at least, with evidence or answers like `questions`, which is a test set of two
             halves.
         plan: the candidates to try, and the minutes for them.
         metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
@@ -109,7 +109,7 @@ def select(
     notes: list[str] = []
     chosen_metric, examples = _with_gold(examples, documents, metric, notes)
     made_half = about_made(examples).get("made_half", {})
-    if asked is not None:
+    if human is not None:
         require_halves(examples)
         examples += _peoples(human, documents, chosen_metric, columns, encoding, notes)
     plan = _fair_plan(plan, examples, documents, notes)
