@@ -187,6 +187,8 @@ class AskedBy:
         self._asked_of = {id: Wording(heading.question, EMBEDDED) for id, heading in self._headed.items()}
         self._entities = {entity.id: entity for entity in entities}
         self._clozes_of: dict[str, list[Cloze]] = {}
+        self._by_id = {community.id: community for community in communities}
+        self._taken_by: dict[str, list[str]] = {}  # the question of a community's statements, and those below it
 
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
@@ -252,7 +254,7 @@ class AskedBy:
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
         if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
-        if of_statement := self._asked_of_statements.get(community.id):
+        if of_statement := self._asked_of_statements(community):
             return Wording(of_statement, PARSE)
         turned = by_rule(turns_statements=community.level > 0)
         if asks_of_something(turned):
@@ -260,18 +262,18 @@ class AskedBy:
         title = summary.strip().partition("\n")[0]
         return Wording(clipped(title, LONGEST_TOPIC), TOPIC)
 
-    @cached_property
-    def _asked_of_statements(self) -> dict[str, str]:
-        """The question that stands for each community among those that its statements answer, by the community's id.
+    def _asked_of_statements(self, community: Community) -> str:
+        """The question that stands for a community among those that its statements answer; "" for none.
 
         The narrowest choose first. A community takes what none below it has, if its statements answer more than one.
         It looks at no others: what is not in it does not change its question, so a small change asks few again.
         Passages that the parser does not read are asked in their own language, by its rules.
         """
-        chosen: dict[str, str] = {}
-        taken: dict[str, frozenset[str]] = {}
-        for community in sorted(self._communities, key=_broadest_first, reverse=True):
-            below = frozenset().union(*(taken.get(id, ()) for id in community.child_ids))
+        if community.id not in self._taken_by:
+            below: set[str] = set()
+            for child in (self._by_id[id] for id in community.child_ids if id in self._by_id):
+                self._asked_of_statements(child)
+                below.update(self._taken_by[child.id])
             members = [self._entities[id] for id in community.entity_ids if id in self._entities]
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             chunk_ids = evenly(community.chunk_ids, MOST_READ)
@@ -280,10 +282,8 @@ class AskedBy:
             analyses = {**parsed, **{id: analysis_of(clozes, weight_of_name) for id, clozes in others.items()}}
             questions = representatives(analyses, weight_of_name)
             question = next((question for question in questions if question not in below), next(iter(questions), ""))
-            taken[community.id] = below | ({question} if question else set())
-            if question:
-                chosen[community.id] = question
-        return chosen
+            self._taken_by[community.id] = [question, *below]
+        return self._taken_by[community.id][0]
 
     def _clozes(self, chunk_ids: Sequence[str]) -> dict[str, list[Cloze]]:
         """What passages in other languages than English answer, by their ids; each is read once."""
