@@ -20,8 +20,8 @@ TEXTS = [
     "The great storm of 1903 destroyed the harbor of Harrow. Orrin Vale left Harrow.",
 ]
 DOCUMENTS = [Document(str(number), "Harrow", text) for number, text in enumerate(TEXTS)]
-MOST_CALLS = 400_000
-"""Python calls of an index of twelve passages: what is there and a tenth. Whoever makes it more says why."""
+MOST_CALLS = 300_000
+"""Calls of functions of this library for an index of twelve passages. Whoever makes it more says why."""
 COUNTED = """
 import itertools, json, sys, threading
 from pathlib import Path
@@ -35,7 +35,7 @@ build_index(documents[:1], f"{sys.argv[1]}/first.kraq")
 
 calls = itertools.count()
 def count(frame, event, argument):
-    if event == "call":
+    if event == "call" and "kraq_dspy" in frame.f_code.co_filename:
         next(calls)
 threading.setprofile(count)
 sys.setprofile(count)
