@@ -20,7 +20,7 @@ TEXTS = [
     "The great storm of 1903 destroyed the harbor of Harrow. Orrin Vale left Harrow.",
 ]
 DOCUMENTS = [Document(str(number), "Harrow", text) for number, text in enumerate(TEXTS)]
-MOST_CALLS = 300_000
+MOST_CALLS = 265_000
 """Calls of functions of this library for an index of twelve passages. Whoever makes it more says why."""
 COUNTED = """
 import itertools, json, sys, threading
@@ -107,7 +107,7 @@ def test_an_index_of_twelve_passages_makes_no_more_calls_than_it_did(tmp_path: P
     command = [sys.executable, "-c", COUNTED, str(tmp_path), str(passages)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert int(done.stdout or 0), done.stderr
-    assert MOST_CALLS / 2 < int(done.stdout) <= MOST_CALLS
+    assert int(done.stdout) <= MOST_CALLS
 
 
 def test_a_question_in_a_new_process_loads_no_tokenizer_of_cl100k_no_parser_and_no_model_of_languages(
