@@ -192,7 +192,7 @@ class Index(StoredRecords, SharedByCopies):
             return
         if not self._manifest.complete:
             if self._manifest.state:
-                unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
+                unfinished = "%s: readers see the last complete state until this change is finished: kraq index %s"
                 logger.warning(unfinished, self.path, self.path)
             return
 
