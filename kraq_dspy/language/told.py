@@ -106,11 +106,21 @@ def language_of_question(question: str, text: str) -> str:
         question = question.lower()
     if script := _by_script(question):
         return script
-    asked_in = _leading(_WORD.findall(question.lower()), _ASKS_IN_ENGLISH)
-    if asked_in and asked_in == (_by_script(text) or _leading(_WORD.findall(text[:_SEEN].lower()))):
-        return asked_in
+    if plain := plain_language(question, text):
+        return plain
     alone = _likeliest(question, LATIN, at_least=0.85)
     return alone or language_of(f"{question} {text}")
+
+
+def plain_language(question: str, text: str) -> str:
+    """The language that the commonest words of both are of before all others; "" if they leave it open.
+
+    >>> plain_language("Who mended the lamp?", "The keeper mended the lamp of the tower.")
+    'en'
+    """
+    asked_in = _leading(_WORD.findall(question.lower()), _ASKS_IN_ENGLISH)
+    of_text = _by_script(text) or _leading(_WORD.findall(text[:_SEEN].lower()))
+    return asked_in if asked_in == of_text else ""
 
 
 def _by_script_or_words(text: str) -> str:
