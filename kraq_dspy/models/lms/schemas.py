@@ -89,9 +89,13 @@ def shape(annotation: Any) -> str:
     return compact_schema(annotation)
 
 
-@lru_cache(maxsize=256)
 def record_fields(annotation: Any) -> Mapping[str, Any]:
     """The types of a dataclass's fields by name."""
+    return _types_of_fields(annotation)
+
+
+@lru_cache(maxsize=256)
+def _types_of_fields(annotation: Any) -> Mapping[str, Any]:
     hints = get_type_hints(annotation)  # .1 ms, and each item of each reply asks for some
     return MappingProxyType({field.name: hints[field.name] for field in dataclasses.fields(annotation)})
 
