@@ -68,6 +68,7 @@ class InstructedEmbedder(Protocol):
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
 
 
+@runtime_checkable
 class PrecomputedVectors(Protocol):
     """Holds E(d|q) of passages that were embedded in advance."""
 

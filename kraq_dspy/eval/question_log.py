@@ -313,7 +313,12 @@ def _shown(interval: Interval | None) -> str:
 
 def _kinds(title: str, kinds: Sequence[Sequence[AskedQuestion]]) -> list[Grid]:
     rows = tuple(
-        (str(len(kind)), kind[0].text, " | ".join(each.text for each in kind[1:4]), kind[0].title)
+        (
+            str(len(kind)),
+            kind[0].text,
+            " | ".join(list(dict.fromkeys(each.text for each in kind if each.text != kind[0].text))[:3]),
+            kind[0].title,
+        )
         for kind in kinds[:KINDS]
     )
     note = (

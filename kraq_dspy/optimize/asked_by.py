@@ -23,7 +23,7 @@ ASKERS: Mapping[str, Asker] = {
     "examining": Asker(("testset make", "testset update", "testset coverage"), f"{OPENED}, `make_testset`"),
     "judging": Asker(("eval",), f"{OPENED}, `evaluate(space=...)`"),
     "synthesizing": Asker(("catalogue seed --of passages",), f"{OPENED}, `make_synthetic_pairs`"),
-    "describing": Asker(("index --domain",), "`describe_domain(models=LanguageModels(states=StepStates([...])))`"),
+    "describing": Asker(("index --domain",), "`describe_domain(lm=LanguageModels(states=StepStates([...])))`"),
     "teaching": Asker(("finetune pairs",), "`load_state(step, FILE)`, `teach(step=...)`"),
     "rephrasing": Asker((), "`load_state` into the `rephrase` of the table of QA search"),
 }

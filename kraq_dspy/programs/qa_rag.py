@@ -97,10 +97,12 @@ class QARAG(SavableModule):
     `n_failed` (passages), `response` (the answer before the validator), `valid` (None without a
     validator) and `timings`: seconds for "retrieve", "plug_ins", "answer", "check" and "wall".
 
-    >>> from kraq_dspy import Workspace
-    >>> space = Workspace.open("ada.kraq")
-    >>> space.ask("Where did Ada live?", QARAG(space.retriever("dense"), variant="type1", k=1)).n_made
-    1
+    >>> from kraq_dspy import Corpus, make_lm
+    >>> rag = QARAG(Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan."]).retriever, k=1)
+    >>> rag.set_lm(make_lm("embedded"))
+    >>> prediction = rag(question="Where did Ada live?")
+    >>> prediction.answer, prediction.n_made
+    ('London', 1)
     """
 
     def __init__(

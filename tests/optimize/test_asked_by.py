@@ -91,7 +91,7 @@ def test_a_workspace_gives_states_to_programs_conversations_judges_and_test_sets
 def test_critics_of_made_pairs_get_theirs_with_the_stage(league: Path, tmp_path: Path) -> None:
     models = LanguageModels(states=StepStates([tuned("critics", tmp_path)]))
     critic = RateSyntheticPair("anybody")
-    with Workspace.open(league, models=models, write=True) as space:
+    with Workspace.open(league, lm=models, write=True) as space:
 
         async def rated() -> None:
             steps = StoredSteps(space.index.results, models, SilentProgress())

@@ -110,7 +110,7 @@ def test_in_a_conversation_the_standalone_question_is_judged(path: Path) -> None
     said = [("Who named Cattleya?", "John Lindley.")]
     for complete, is_answerable in (("When did John Lindley name Cattleya?", True), (FOREIGN[1], False)):
         rewriter = DummyLM([{"complete_question": complete}])
-        with Workspace.open(path, models={"rewriter": rewriter}) as space:
+        with Workspace.open(path, lm={"rewriter": rewriter}) as space:
             prediction = space.ask("And when was that?", history=said, refuse=True)
         assert prediction.standalone_question == complete
         assert prediction.answerable is is_answerable

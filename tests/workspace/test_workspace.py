@@ -184,7 +184,7 @@ def test_a_module_of_ones_own_asks_the_workspaces_model_and_a_configured_one_is_
             )
 
     given = DummyLM([{"answer": "from the workspace"}] * 2)
-    with Workspace.open(built, models={"answerer": given}) as space:
+    with Workspace.open(built, lm={"answerer": given}) as space:
         own = Own(space.retriever("bm25"))
         assert space.ask(QUESTION, own, next_questions=0).answer == "from the workspace"
         with dspy.context(lm=DummyLM([{"answer": "configured"}])):
@@ -194,11 +194,11 @@ def test_a_module_of_ones_own_asks_the_workspaces_model_and_a_configured_one_is_
 def test_dspys_own_modules_ask_the_workspaces_answerer_inside_the_block_alone(built: Path) -> None:
     answerer = DummyLM([{"answer": "lent"}] * 3)
     plain = dspy.Predict("question -> answer")
-    with Workspace.open(built, models={"answerer": answerer}):
+    with Workspace.open(built, lm={"answerer": answerer}):
         assert plain(question=QUESTION).answer == "lent"
         with dspy.context(lm=DummyLM([{"answer": "configured"}])):
             assert plain(question=QUESTION).answer == "configured"
-        with Workspace.open(built, models=DummyLM([{"answer": "of the inner one"}])):
+        with Workspace.open(built, lm=DummyLM([{"answer": "of the inner one"}])):
             assert plain(question=QUESTION).answer == "of the inner one"
         assert plain(question=QUESTION).answer == "lent"
     assert dspy.settings.lm is None

@@ -325,7 +325,7 @@ def _served_in(index_dir: Path, scope: "Scope") -> "Sequence[CatalogueEntry]":
     from kraq_dspy.models.lms.roles import LanguageModels
     from kraq_dspy.workspace import Workspace
 
-    with Workspace.open(index_dir, models=LanguageModels()) as space, space.scoped(scope) as view:
+    with Workspace.open(index_dir, lm=LanguageModels()) as space, space.scoped(scope) as view:
         return view.answers.entries() if (view.path / CATALOGUE).is_file() else []
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,10 @@ from kraq_dspy.apps.cli.options import Builds, Columns, Flag, IndexDir, Json, Li
 from kraq_dspy.apps.cli.progress import label, run_build
 from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
+from kraq_dspy.records import MENTIONS
 
 if TYPE_CHECKING:
-    from kraq_dspy.records import Question, Usage
+    from kraq_dspy.records import Chunk, Question, Usage
     from kraq_dspy.settings import Settings
 
 
@@ -110,7 +111,7 @@ class BuildIndex(Builds, Limits, Columns):
         if settings.role("extractor").model == EMBEDDED:
             note("the embedded model only guesses: name a model with --lm.")
         models = LanguageModels(settings, meter=Meter(self.limits(settings)), states=states)
-        typer.echo(describe_domain(self.corpus, settings, models=models).to_toml())
+        typer.echo(describe_domain(self.corpus, settings, lm=models).to_toml())
 
     def _estimate(self, is_index: bool) -> None:
         from kraq_dspy.indexing.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
@@ -202,18 +203,12 @@ def _money(cost: float) -> str:
     return "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"
 
 
-TOPICS_SHOWN = (
-    "Groups about which nothing could be asked, and broad ones that no model wrote a question for, show their topic. "
-    "They stand last."
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ListQuestions(Scoped):
-    """The representative questions, the largest groups of each level first.
+    """The representative questions, the largest groups of each level first, each with the passages that answer it.
 
-    A group about which nothing could be asked stands behind those that have a question. It shows its topic, the names
-    most linked in it, and so does a broad group that no model wrote a question for.
+    A group whose question few of its passages answer shows its topic, with the question as an example. A group about
+    which nothing could be asked stands last, with its topic alone.
     """
 
     index_dir: IndexDir
@@ -226,6 +221,9 @@ class ListQuestions(Scoped):
         int | None,
         typer.Option(min=1, help="N questions to begin with: answerable, and together about most of the corpus."),
     ] = None
+    long: Annotated[bool, Flag("--long", help="Also level, passages and files of the group, and every passage.")] = (
+        False
+    )
     personal: Annotated[
         bool, Flag("--personal", help="Only questions with e-mail addresses, phone or card numbers.")
     ] = False
@@ -243,6 +241,8 @@ class ListQuestions(Scoped):
             listed = list(index.questions(self.level, source=self.source, duplicates=self.duplicates))
             deepest = max((question.level for question in index.questions(source=self.source)), default=None)
             topic_by_id = topics(index, listed)
+            shown = [id for question in listed for id in question.evidence[: None if self.long else 1]]
+            passage_of = {chunk.id: chunk for chunk in index.chunks_by_id(list(dict.fromkeys(shown)))}
 
         if self.level is not None and deepest is not None and self.level > deepest:
             raise ConfigError(f"--level is {self.level}; the deepest level with questions here is {deepest}.")
@@ -252,31 +252,38 @@ class ListQuestions(Scoped):
 
         if self.json:
             print_json([ListedQuestion.of(each, topic_by_id.get(each.id, "")).to_json() for each in listed])
-        elif not listed:
+            return
+        if not listed:
             say("No questions here." if self.level is None else f"No questions on level {self.level}.")
-        elif self.personal:  # the text is looked for, which a topic would hide
-            _show_questions(listed, {})
-        else:
-            _show_questions(listed, topic_by_id)
+        for question in listed:
+            topic = "" if self.personal else topic_by_id.get(question.id, "")  # it would hide what is looked for
+            _show_question(question, topic, passage_of, is_long=self.long)
 
 
-def _show_questions(questions: "Sequence[Question]", topic_by_id: Mapping[str, str]) -> None:
-    rows = [
-        (each.level, len(each.chunk_ids), len(each.document_ids), shown_question(each, topic_by_id.get(each.id, "")))
-        for each in questions
-    ]
-    numbers = ("level", "chunks", "files")
-    output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
-    if topic_by_id:
-        say(TOPICS_SHOWN)
+def _show_question(question: "Question", topic: str, passage_of: "Mapping[str, Chunk]", *, is_long: bool) -> None:
+    """The question, how many passages answer it, and the first of them."""
+    output.print(shown_question(question, topic))
+    if is_long:
+        group = f"{counted(len(question.chunk_ids), 'passage')}, {counted(len(question.document_ids), 'file')}"
+        say(f"    level {question.level}, stands for {group}", style="dim")
+    if not question.evidence:
+        return
+    verb = "mentions" if question.evidence_by == MENTIONS else "answers"
+    n_answering = len(question.evidence)
+    head = f"{counted(n_answering, 'passage')} {verb if n_answering == 1 else verb[:-1]} it"
+    for place, chunk in enumerate(passage_of[id] for id in question.evidence if id in passage_of):
+        name = short(chunk.title or chunk.document_id, 60)
+        before = f"    {head}: " if place == 0 else "    "
+        output.print(Text.assemble((before, "dim"), name, (". ", "dim"), short(chunk.text, max(60, output.width - 60))))
 
 
 def shown_question(question: "Question", topic: str) -> Text:
-    """Return the question, or the topic of a broad group without a question of a model."""
+    """Return the question; for a group that it does not stand for, the topic with the question as an example."""
     style = "dim" if question.duplicate_of else ""
-    if topic:
-        return Text.assemble(("About: ", "dim"), short(topic, 200), style=style)
-    return Text.assemble(short(question.text, 200), style=style)
+    if not topic:
+        return Text.assemble(short(question.text, 200), style=style)
+    example = "" if question.is_topic else f", {counted(len(question.chunk_ids), 'passage')}, such as: {question.text}"
+    return Text.assemble(("About ", "dim"), short(topic, 200), short(example, 240), style=style)
 
 
 def _show_starters(command: ListQuestions, count: int) -> None:

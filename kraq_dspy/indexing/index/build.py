@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-import dspy
-
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
@@ -42,15 +40,7 @@ from kraq_dspy.indexing.index.finishing import (
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.in_place import asked_in_place
-from kraq_dspy.indexing.index.report import (
-    BuildOptions,
-    BuildReport,
-    DocumentChanges,
-    LabelsOf,
-    located,
-    require_known,
-    with_lm,
-)
+from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, LabelsOf, located, require_known
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -71,8 +61,7 @@ def build_index(
     out: str | Path,
     *,
     settings: Settings | None = None,
-    lm: dspy.BaseLM | None = None,
-    models: ModelsLike | None = None,
+    lm: ModelsLike | None = None,
     embedder: EmbedderLike | None = None,
     kraq: KRAQ | None = None,
     progress: Progress | None = None,
@@ -94,9 +83,9 @@ def build_index(
         corpus: a file or folder (jsonl, csv, parquet, txt, md, html, pdf), or a list of `Document`s or of texts.
         out: the folder of the index, by custom NAME.kraq.
         settings: what kraq.toml would say; without them, the defaults.
-        lm: the model that does all the work. Without it and `models`, kraq takes the one of
-            `dspy.context` or `dspy.configure`, then the one in the settings, then the embedded one.
-        models: models by role, such as `{"extractor": lm}`.
+        lm: the model that does all the work, or models by role: `{"extractor": lm}`, where "default" stands
+            for the other roles. Without it, kraq takes the one of `dspy.context` or `dspy.configure`, then
+            the one in the settings, then the embedded one.
         embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
         progress: an object that hears how the build goes. Without one, a notebook shows bars.
@@ -128,7 +117,7 @@ def build_index(
         ModelError: if a model does not work.
     """
     options: BuildOptions = {
-        "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
+        "settings": settings, "lm": lm, "embedder": embedder, "kraq": kraq, "progress": progress,
         "program_states": program_states, "limits": limits, "labels": labels, "random_questions": random_questions,
     }  # fmt: skip
     return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
@@ -220,7 +209,7 @@ class Builder(BuildParts):
         random_questions = options.get("random_questions", False)
         return cls(
             index, settings, models, embedder, kraq, steps, progress, random_questions,
-            owns_models=models is not options.get("models"),
+            owns_models=models is not options.get("lm"),
             labels_by_function=options.get("labels") is not None,
             engine_change=_engine_change(recorded, settings, options),
         )  # fmt: skip
@@ -567,12 +556,12 @@ def _engine_change(recorded: Manifest | None, settings: Settings, options: Build
 def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> LanguageModels:
     """The models that are given, or those that the settings name, within the limits. Raises ConfigError for limits
     beside models that have a meter already."""
-    given, limits = options.get("models"), options.get("limits")
+    given, limits = options.get("lm"), options.get("limits")
     if limits is not None:
         if isinstance(given, LanguageModels):
             raise ConfigError("Give the limits to the models that you pass: LanguageModels(..., meter=Meter(...)).")
         limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
-    return as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
+    return as_models(given, settings, embedder=embedder, meter=Meter(limits))
 
 
 def _pipeline_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> KRAQ:

@@ -88,7 +88,7 @@ async def _build(
 
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
     report = await abuild_index(
-        _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder,
+        _summarised(index, summaries), path, settings=settings, lm=models, embedder=embedder,
         kraq=GraphOnly(settings, embedder), progress=progress, replace=True,
     )  # fmt: skip
     with Index.open(path, write=True) as summarised:

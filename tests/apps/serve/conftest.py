@@ -70,7 +70,7 @@ def open_all(
     desk: TestsetDesk | None = None,
     embedder: KeywordEmbedder | None = EMBEDDER,
 ) -> AbstractContextManager[dict[str, ServedIndex]]:
-    return served(folders, partial(Workspace.open, embedder=embedder, models=models), edit=edit, desk=desk)
+    return served(folders, partial(Workspace.open, embedder=embedder, lm=models), edit=edit, desk=desk)
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_a_summary_stays_as_its_model_wrote_it_where_it_was_shown_nothing_hidden
         Document("muck", "Muck", f"Kinloch Castle was sold to {SECRET}. Monica Lilly met {SECRET}."),
     ]
     said = {"title": "What the model said", "summary": "The model saw these people.", "findings": "[]"}
-    build_index(islands, tmp_path / "islands.kraq", models={"summarizer": DummyLM([said] * 20)})
+    build_index(islands, tmp_path / "islands.kraq", lm={"summarizer": DummyLM([said] * 20)})
 
     with Workspace.open(tmp_path / "islands.kraq") as space, space.without(["muck"]) as rest:
         assert {summary.title for summary in space.index.all(Summary)} == {"What the model said"}
