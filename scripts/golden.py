@@ -140,7 +140,7 @@ class Recording:
             self.exact.append((case, place, self.named(value)))
 
     def in_order(self, values: list[Any]) -> list[tuple[str, Any]]:
-        """A list's values with their numbers; entries of a catalogue, which are numbered as they come, by question."""
+        """A list's values with their numbers; entries of an FAQ cache, which are numbered as they come, by question."""
         if all(isinstance(each, dict) and {"question", "sources"} <= each.keys() for each in values):
             return sorted((each["question"], each) for each in values)
         return [(str(number), each) for number, each in enumerate(values)]
@@ -174,7 +174,7 @@ class Recording:
         if name == "id" and HASH.fullmatch(str(value)):
             return True  # what it names stands beside it
         if name == "number" and "sources" in siblings:
-            return True  # of an entry of a catalogue
+            return True  # of an entry of an FAQ cache
         if name == "stages" and "/systems/" in place:
             return True  # what they took
         if name == "query" and str(value) in self.asked:

@@ -21,10 +21,10 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.apps.dataset import export_dataset
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.mcp.tools import IndexTools
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.errors import ScopeError
-from kraq_dspy.extend import Catalogue, Chunk, Entity
-from kraq_dspy.indexing.catalogue.sources import sources_of
+from kraq_dspy.extend import Chunk, Entity, FaqCache
+from kraq_dspy.indexing.faq.sources import sources_of
 from kraq_dspy.optimize.index_rows import known_pairs
 from kraq_dspy.records import AnswerEvidence, Document
 from kraq_dspy.testing import _all_of, check_scope
@@ -61,18 +61,18 @@ def both() -> Corpus:
 
 @pytest.fixture(scope="module")
 def path(both: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of both groups' documents with all that can be prepared, and a catalogue of answers to both."""
+    """An index of both groups' documents with all that can be prepared, and an FAQ cache of answers to both."""
 
     build = partial(make_prepared, both.documents)
     path = built_in(tmp_path_factory.mktemp("scope"), f"prepared-{COUNT}", build, copied=COUNT < MANY)
-    if not (path / CATALOGUE).exists():  # it is there where the index is that of an earlier run
-        fill_catalogue(path, both)
+    if not (path / FAQ).exists():  # it is there where the index is that of an earlier run
+        fill_faq(path, both)
     return path
 
 
-def fill_catalogue(path: Path, both: Corpus) -> None:
+def fill_faq(path: Path, both: Corpus) -> None:
     """Prepare answers to both groups' questions, one of no documents, and one that waits."""
-    with Workspace.open(path) as space, Catalogue(path / CATALOGUE) as entries:
+    with Workspace.open(path) as space, FaqCache(path / FAQ) as entries:
         owner = space.owned()
         secret, open_one = both.documents[1], both.documents[0]
         of_open, of_secret = sources_of(owner.index, [open_one.id]), sources_of(owner.index, [secret.id])
@@ -151,7 +151,7 @@ def test_prepared_answers_are_those_that_rest_on_what_may_be_read(staff: Workspa
         require_clean(staff.ask(question, "qa-search"))
     require_clean(staff.answers.entries())
     with pytest.raises(ScopeError, match="may not be read here"):
-        _ = staff.answers.catalogue
+        _ = staff.answers.faq
     require_clean(staff.answers.nearest("What is known of the deal?", 10))
 
 

@@ -34,13 +34,13 @@ from tests.scope.corpora import CANARY, QUESTIONS, built_in, corpus, make_prepar
 
 STAFF = Scope(["staff"])
 QUESTION = QUESTIONS[0]
-REFUSING = Settings(refusals=RefusalSettings(floor=1.0))
+REFUSING = Settings(refusals=RefusalSettings(threshold=1.0))
 """Nothing is answered."""
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same index as that of the canaries, but for their catalogue."""
+    """The same index as that of the canaries, but for their FAQ cache."""
     folder = tmp_path_factory.mktemp("second")
     return built_in(folder, "prepared-24", partial(make_prepared, corpus(24).documents))
 
