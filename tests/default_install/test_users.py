@@ -42,8 +42,8 @@ def test_a_reader_sees_each_question_with_the_passages_that_answer_it(docs: Path
 def test_a_document_that_is_added_is_asked_about(docs: Path) -> None:
     before = len(questions_of(docs))
     (docs / "parking.md").write_text(
-        "Staff park in the north garage of Harrow Tower. The parking office issues green permits for twelve crowns a "
-        "month. Nordic Towing tows cars without a permit from the north garage."
+        "Mira Tolan opened the parking garage of Harrow Tower in 2004. Nordic Towing has owned the parking garage of "
+        "Harrow Tower since 2011. The parking office issues green permits for twelve crowns a month."
     )
     done = kraq(["update", "--add", "docs.kraq", "parking.md"], docs)
     assert done.code == 0, done.text
@@ -70,5 +70,5 @@ def test_an_evaluator_is_told_which_columns_were_read(docs: Path) -> None:
     told = " ".join(done.text.split())
     assert "question from 'Question', answers from 'Expected answer'; not read: 'owner'." in told
     row = json.loads((docs / "run" / "rows.jsonl").read_text("utf-8").splitlines()[0])
-    assert row["gold"] == ["Jonas Berg"]
+    assert row["extra"]["gold"] == ["Jonas Berg"]
     assert len(row["hit_ids"]) <= 2
