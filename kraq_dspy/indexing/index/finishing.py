@@ -14,8 +14,8 @@ from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.kept import analyses_of
 from kraq_dspy.embedded.reading.reader import MADE_BY
-from kraq_dspy.indexing.floor.floor import Floor, has_floor, keep_floor
-from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.indexing.refusals.scoring import PassageScorer
+from kraq_dspy.indexing.refusals.threshold import Threshold, has_threshold, keep_threshold
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.asked_by import AskedBy
@@ -257,12 +257,12 @@ class Finishing:
                 self._progress.finish("ask random")
         self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
-        floor = await asyncio.to_thread(keep_floor, self._index, self._parts.embedder)
-        if floor is not None:
-            await asyncio.to_thread(self._keep_held, floor)
+        threshold = await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
+        if threshold is not None:
+            await asyncio.to_thread(self._keep_held, threshold)
         self._complete()
 
-    def _keep_held(self, floor: Floor) -> None:
+    def _keep_held(self, threshold: Threshold) -> None:
         """Of the evidence that a search found, what holds its question by the score below which kraq refuses one."""
         scorer = PassageScorer(self._index, self._parts.embedder)
         changed = []
@@ -271,15 +271,16 @@ class Finishing:
                 continue
             chunks = self._index.get(Chunk, question.evidence)
             scores = scorer.of_each(question.text, chunks)
-            held = tuple(chunk.id for chunk, score in zip(chunks, scores, strict=True) if score >= floor.score)
+            held = tuple(chunk.id for chunk, score in zip(chunks, scores, strict=True) if score >= threshold.score)
             if held != question.evidence:
                 changed.append(dataclasses.replace(question, evidence=held, evidence_by=SEARCH if held else ""))
         self._index.change(Question, set(), changed)
 
     async def leave(self) -> None:
-        """Complete an index of which nothing changed: its records stay, and a floor that was lost is measured again."""
-        if not has_floor(self._index):
-            await asyncio.to_thread(keep_floor, self._index, self._parts.embedder)
+        """Complete an index of which nothing changed: its records stay, and a threshold that was lost is measured
+        again."""
+        if not has_threshold(self._index):
+            await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
         self._complete()
 
     def _complete(self) -> None:
