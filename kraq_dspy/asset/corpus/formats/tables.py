@@ -62,6 +62,8 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
         try:
             cells = next(reader)
         except StopIteration:
+            if not number:
+                yield BadRow("The table has no rows.")
             return
         except csv.Error as error:
             problem = f"{error}. Check its quotes: one that is not closed takes the lines behind it along."
