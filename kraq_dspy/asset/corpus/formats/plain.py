@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode_source, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.front_matter import front_matter_labels, split_front_matter
 from kraq_dspy.asset.corpus.formats.mail import is_mailbox, read_mailbox
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
@@ -154,4 +154,4 @@ def _read(path: Path, settings: ReadSettings) -> tuple[Row, str]:
 
 def _decoded(path: Path, settings: ReadSettings) -> str:
     with path.open("rb") as stream:
-        return decode(read_limited(stream, settings), settings)
+        return decode_source(read_limited(stream, settings), settings)

@@ -40,7 +40,7 @@ READERS: dict[str, Reader] = {
     ".ods": kept_apart(read_sheets),
     ".rtf": read_rtf,
     ".epub": read_epub,
-    ".eml": read_message,
+    ".eml": kept_apart(read_message),
     ".mbox": read_mailbox,
     ".ipynb": read_notebook,
     **READERS_OF_ROWS,

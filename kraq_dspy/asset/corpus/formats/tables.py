@@ -52,7 +52,7 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
 
 def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: ReadSettings) -> Iterator[Row | BadRow]:
     # Strict, so that a quote that is never closed is an error and not one enormous row.
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
     own = settings.own(columns)
     number = 0
     while True:
@@ -107,7 +107,7 @@ def _delimiter(first: str, expected: str, settings: ReadSettings) -> str:
 
 def _header(line: str, delimiter: str) -> list[str]:
     try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
     except csv.Error:
         return []
 
