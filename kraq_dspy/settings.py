@@ -154,7 +154,7 @@ class ExtractSettings(Checked):
     types: str = ""
     """The types of entities to extract, such as "person, protein"; empty means any."""
     persona: str = ""
-    """Who reads the passages, such as "A geneticist who works with yeast."; `kraq domain`
+    """Who reads the passages, such as "A geneticist who works with yeast."; `kraq index --domain`
     proposes both."""
 
 
@@ -447,7 +447,7 @@ class RoleSettings(Checked):
     retries: int = 3
     """Number of retries of a call."""
     prompt_price: NotNegative | None = None
-    """Price of a million prompt tokens, in any currency: `kraq estimate` and `--max-cost` use
+    """Price of a million prompt tokens, in any currency: `kraq index --dry-run` and `--max-cost` use
     it."""
     completion_price: NotNegative | None = None
     """Price of a million reply tokens."""

@@ -154,7 +154,7 @@ class Models:
         embedder = load_embedder(settings.encoder)
         meter = Meter(self.limits(settings))
         models = LanguageModels(settings, embedder=embedder, meter=meter, states=self.states())
-        with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
+        with Workspace.open(index_dir, settings=settings, embedder=embedder, lm=models, write=write) as space:
             yield space
 
     def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
@@ -215,7 +215,7 @@ class Owner:
         from kraq_dspy.models.lms.roles import LanguageModels
         from kraq_dspy.workspace import Workspace
 
-        with Workspace.open(index_dir, models=LanguageModels()) as space, space.scoped(scope) as view:
+        with Workspace.open(index_dir, lm=LanguageModels()) as space, space.scoped(scope) as view:
             _note_if_empty(view)
             yield view.index
 

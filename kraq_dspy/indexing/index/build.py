@@ -6,12 +6,11 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
-
-import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
@@ -24,8 +23,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.embedded.reading.kept import STAGE as READ
-from kraq_dspy.embedded.reading.kept import read_passages
-from kraq_dspy.embedded.reading.reader import MADE_BY
+from kraq_dspy.embedded.reading.kept import forget_other_readings, read_passages
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
@@ -42,15 +40,7 @@ from kraq_dspy.indexing.index.finishing import (
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.in_place import asked_in_place
-from kraq_dspy.indexing.index.report import (
-    BuildOptions,
-    BuildReport,
-    DocumentChanges,
-    LabelsOf,
-    located,
-    require_known,
-    with_lm,
-)
+from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, LabelsOf, located, require_known
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -58,12 +48,11 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
-from kraq_dspy.settings import Settings
+from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import load_state
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
-_PARSED = 32  # passages that are parsed at once, while calls of models wait
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
 
@@ -72,8 +61,7 @@ def build_index(
     out: str | Path,
     *,
     settings: Settings | None = None,
-    lm: dspy.BaseLM | None = None,
-    models: ModelsLike | None = None,
+    lm: ModelsLike | None = None,
     embedder: EmbedderLike | None = None,
     kraq: KRAQ | None = None,
     progress: Progress | None = None,
@@ -95,9 +83,9 @@ def build_index(
         corpus: a file or folder (jsonl, csv, parquet, txt, md, html, pdf), or a list of `Document`s or of texts.
         out: the folder of the index, by custom NAME.kraq.
         settings: what kraq.toml would say; without them, the defaults.
-        lm: the model that does all the work. Without it and `models`, kraq takes the one of
-            `dspy.context` or `dspy.configure`, then the one in the settings, then the embedded one.
-        models: models by role, such as `{"extractor": lm}`.
+        lm: the model that does all the work, or models by role: `{"extractor": lm}`, where "default" stands
+            for the other roles. Without it, kraq takes the one of `dspy.context` or `dspy.configure`, then
+            the one in the settings, then the embedded one.
         embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
         progress: an object that hears how the build goes. Without one, a notebook shows bars.
@@ -129,7 +117,7 @@ def build_index(
         ModelError: if a model does not work.
     """
     options: BuildOptions = {
-        "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
+        "settings": settings, "lm": lm, "embedder": embedder, "kraq": kraq, "progress": progress,
         "program_states": program_states, "limits": limits, "labels": labels, "random_questions": random_questions,
     }  # fmt: skip
     return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
@@ -221,7 +209,7 @@ class Builder(BuildParts):
         random_questions = options.get("random_questions", False)
         return cls(
             index, settings, models, embedder, kraq, steps, progress, random_questions,
-            owns_models=models is not options.get("models"),
+            owns_models=models is not options.get("lm"),
             labels_by_function=options.get("labels") is not None,
             engine_change=_engine_change(recorded, settings, options),
         )  # fmt: skip
@@ -241,7 +229,7 @@ class Builder(BuildParts):
         """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
         corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
         origin = {"kind": "documents"}
-        if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
+        if isinstance(corpus, str | Path):  # `kraq index` goes on from it
             origin = {"kind": kind, "path": str(Path(corpus).resolve())}
         before = self.index.manifest.origin
         same = "path" in origin and all(before.get(key) == value for key, value in origin.items())
@@ -396,36 +384,39 @@ class Builder(BuildParts):
         )
 
     async def extract(self) -> None:
-        """Extract from all chunks, or the new ones if all others were extracted by the same program and model, and read
-        by the same parser."""
+        """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
+        forget_other_readings(self.index)
         stage = ("extract", "extractor", self.kraq.extract)
-        is_settled = self.steps.is_settled("extract", stage, settings=MADE_BY)
+        is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
         if not is_settled:
             self.index.results.unsettle("extract")
 
         self.extracted.update(ids)
-        chunks = self._read_chunks(ids)
+        with closing(self._chunks_to_extract(ids)) as chunks:
+            await self._extract(chunks, len(ids))
 
+        failed = {failure.item_id for failure in self.index.results.failures("extract")}
+        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
+            self.steps.settle("extract", stage)
+        self.progress.finish("extract")
+
+    async def _extract(self, chunks: Iterable[Chunk], total: int) -> None:
         batch: list[Extraction] = []
-        async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):
+        async for extraction in self.kraq.extractions(chunks, self.steps, total=total):
             batch.append(extraction)
             if len(batch) == _BATCH:
                 self.index.add(batch)
                 batch = []
         self.index.add(batch)
 
-        failed = {failure.item_id for failure in self.index.results.failures("extract")}
-        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
-            self.steps.settle("extract", stage, settings=MADE_BY)
-        self.progress.finish("extract")
-
-    def _read_chunks(self, ids: Sequence[str]) -> Iterator[Chunk]:
-        """Yield the chunks, which the parser has read by then."""
-        for some in batches(ids, _PARSED):
-            chunks = self.index.get(Chunk, some)
-            read_passages(self.index, chunks)
-            yield from chunks
+    def _chunks_to_extract(self, ids: Sequence[str]) -> Generator[Chunk]:
+        """Yield the chunks; if the embedded model extracts, which goes by their parse, each when it is parsed."""
+        if self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
+            yield from read_passages(self.index, ids)
+            return
+        for some in batches(ids, _BATCH):
+            yield from self.index.get(Chunk, some)
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
@@ -454,9 +445,8 @@ class Builder(BuildParts):
         return bool(self.was_finished) and not (added or self._changed or self._removed or self.extracted)
 
     async def ask(self) -> None:
-        """A question for each summary of an import, whose passages are read for it; then the index is complete."""
-        for _ in self._read_chunks(self.index.ids(Chunk)):
-            pass
+        """A question for each summary of an import; then the index is complete."""
+        forget_other_readings(self.index)
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:
@@ -566,12 +556,12 @@ def _engine_change(recorded: Manifest | None, settings: Settings, options: Build
 def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> LanguageModels:
     """The models that are given, or those that the settings name, within the limits. Raises ConfigError for limits
     beside models that have a meter already."""
-    given, limits = options.get("models"), options.get("limits")
+    given, limits = options.get("lm"), options.get("limits")
     if limits is not None:
         if isinstance(given, LanguageModels):
             raise ConfigError("Give the limits to the models that you pass: LanguageModels(..., meter=Meter(...)).")
         limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
-    return as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
+    return as_models(given, settings, embedder=embedder, meter=Meter(limits))
 
 
 def _pipeline_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> KRAQ:

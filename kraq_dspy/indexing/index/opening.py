@@ -244,7 +244,7 @@ def require_documents(index: Index, documents: Iterable[Document]) -> None:
         raise RemovedDocumentsError(
             f"{str(index.path)!r} holds {counted(index.count(Document), 'document')}{source}. This corpus does "
             f"not have {len(removed)} of them ({names}), so kraq would remove them with all that it made from them. "
-            f"Choose another folder, add to the index (kraq add {index.path} CORPUS), or agree: --replace "
+            f"Choose another folder, add to the index (kraq update --add {index.path} CORPUS), or agree: --replace "
             "(replace=True)."
         )
 
