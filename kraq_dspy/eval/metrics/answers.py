@@ -107,10 +107,11 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
-_UNWRITTEN = re.compile(
-    r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc]|(?<=i)\u0307"
-)
-"""Vowel marks that writers of Arabic and Hebrew leave out, and the dot that is left of a Turkish capital."""
+_MARKS = (
+    *range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7, *range(0x610, 0x61B), 0x640,
+    *range(0x64B, 0x660), 0x670, *range(0x6D6, 0x6DD),
+)  # fmt: skip
+"""Vowel marks that writers of Arabic and Hebrew leave out."""
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _ASCII_SYMBOLS = frozenset("$+<=>^`|~")
 _FUNCTION_WORDS = """and are as at be been by can for from has have he her his in into is it its of on or she such that
@@ -128,7 +129,8 @@ def normalise_answer(text: str) -> str:
     characters of scripts without spaces (Chinese, Japanese, Thai, ...) are words of their own. Unlike SQuAD's, a text
     of nothing but an article ("The") or punctuation ("+") is kept: an empty gold answer would match everything.
     """
-    lowered = _UNWRITTEN.sub("", unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    lowered = folded.translate(dict.fromkeys(_MARKS)).replace("i\u0307", "i")  # which is left of a Turkish capital
     unpunctuated = "".join(
         str(unicodedata.decimal(each, each))
         for each in lowered
