@@ -79,7 +79,7 @@ def test_tools_describe_themselves_and_every_argument(server: MCPServer) -> None
     [
         ("search", {"query": "Ada"}, ("limit", "offset", "retriever", "document_ids")),
         ("questions_about", {}, ("topic", "limit", "offset", "level")),
-        ("ask", {"question": "Who met Ada?"}, ("program", "evidence", "history", "answer_anyway")),
+        ("ask", {"question": "Who met Ada?"}, ("program", "evidence", "history", "no_refuse")),
     ],
 )
 def test_null_means_that_an_argument_was_left_out(
