@@ -29,7 +29,7 @@ from kraq_dspy.embedded.short_answers.told import is_told
 from kraq_dspy.embedded.when_or_where import telling_when_or_where
 from kraq_dspy.embedded.yes_or_no import yes_or_no
 from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences
-from kraq_dspy.language.told import is_english, language_of, language_of_question
+from kraq_dspy.language.told import is_english, language_of, language_of_question, plain_language
 
 UNKNOWN = "I do not know"
 THAN = re.compile(
@@ -271,6 +271,8 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
 def _language(question: str, passages: Sequence[str]) -> str:
     """The language whose small words say nothing; that of the question, unless the passages are in English."""
     text = " ".join(passages[:2])
+    if plain := plain_language(question, text):
+        return plain
     return "en" if language_of(text) == "en" else language_of_question(question, text)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kraq_dspy import __version__
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
@@ -30,6 +31,7 @@ NO_QUESTIONS = (
     "No names were found that the texts link to each other, so there are no questions about them; `kraq ask` "
     "answers by retrieval alone. A language model finds more: name one with --lm."
 )
+_REMEMBERED = 512  # passages, which communities within each other share
 FINISHED = "index"  # the name under which it is noted that a build was finished, and need not look at everything
 FOUND_ANEW = "communities"  # and this one, that its communities were found in the whole graph, and not followed
 
@@ -78,6 +80,7 @@ class IndexedPassages:
 
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index, self._embedder = index, embedder
+        self._analyses = Recent[str, Analysis | None](_REMEMBERED)
         self._scorer = PassageScorer(index, embedder)
 
     def ids(self) -> Sequence[str]:
@@ -87,7 +90,12 @@ class IndexedPassages:
         return self._index.get(Chunk, ids)
 
     def analyses(self, ids: Sequence[str]) -> Mapping[str, Analysis]:
-        return analyses_of(self._index, ids)
+        known = self._analyses.of(ids, self._read)
+        return {id: analysis for id, analysis in zip(ids, known, strict=True) if analysis is not None}
+
+    def _read(self, ids: Sequence[str]) -> list[Analysis | None]:
+        analyses = analyses_of(self._index, ids)
+        return [analyses.get(id) for id in ids]
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
         vectors = self._embedder.encode_queries(questions)
