@@ -17,8 +17,7 @@ from kraq_dspy.embedded.exam.statements import (
     says_what_it_is,
 )
 from kraq_dspy.embedded.names import REFERENCE, kind_of
-from kraq_dspy.embedded.short_answers.short import BRACKETED
-from kraq_dspy.embedded.short_answers.values import YEAR
+from kraq_dspy.embedded.value import BRACKETED, YEAR
 from kraq_dspy.embedded.word_forms import PAST_OF_DONE, plural
 from kraq_dspy.records import content_id
 
