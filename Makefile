@@ -74,10 +74,10 @@ test-default: $(DEFAULT)
 ELSEWHERE := not slow and not vllm and not lm and not browser
 
 test: $(DEV)
-	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and not long" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and not long" -n 2 --dist loadgroup
 
 test-long: $(DEV)
-	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and long" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and long" -n 2 --dist loadgroup
 
 # make test draws the same examples in each run; here they are drawn anew.
 test-explore: $(DEV)

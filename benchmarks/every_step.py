@@ -128,7 +128,7 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
 
 
 def judge_and_teach(role: RoleSettings, questions: Sequence[Row]) -> None:
-    """Steps of `kraq eval` and `kraq pairs` that need data sets of their own, on the questions at hand."""
+    """Steps of `kraq eval` and `kraq finetune pairs` that need data sets of their own, on the questions at hand."""
     texts = {row["id"]: row["text"] for row in rows_of(Path("corpus.jsonl"))}
     with dspy.context(lm=make_lm(role), adapter=KraqAdapter()):
         for row in questions:
@@ -178,7 +178,7 @@ def write_corpus(folder: Path, count: int) -> None:
         for row in questions
         if corpus_ids.issuperset(row["supporting_ids"])
     ]
-    dataset = folder / "data" / "musique"  # the name is one that `kraq pairs` knows
+    dataset = folder / "data" / "musique"  # the name is one that `kraq finetune pairs` knows
     dataset.mkdir(parents=True, exist_ok=True)
     for name, lines in (("corpus.jsonl", rows), ("questions.jsonl", answered)):
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in lines)

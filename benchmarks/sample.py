@@ -2,8 +2,8 @@
 
     python benchmarks/sample.py hotpotqa --data ../shared/data --questions 30 --passages 60 --out runs/sample
 
-The folder `runs/sample/hotpotqa` is what `kraq eval TABLE --data runs/sample -d hotpotqa` takes. Questions and passages
-are drawn by seed 0; where the evidence alone has more than `--passages`, there are no others.
+The folder `runs/sample/hotpotqa` is what `kraq bench TABLE --data runs/sample -d hotpotqa` takes. Questions and
+passages are drawn by seed 0; where the evidence alone has more than `--passages`, there are no others.
 """
 
 import argparse

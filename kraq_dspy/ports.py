@@ -68,6 +68,7 @@ class InstructedEmbedder(Protocol):
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
 
 
+@runtime_checkable
 class PrecomputedVectors(Protocol):
     """Holds E(d|q) of passages that were embedded in advance."""
 
@@ -406,7 +407,7 @@ class QAPairSource(Protocol):
     """Looks up the pairs that were made of chunks in advance.
 
     >>> from kraq_dspy import Workspace
-    >>> Workspace.open("ada.kraq").stored_pairs.pairs_of(["ada"])  # before `kraq precompute DIR --qa-pairs`
+    >>> Workspace.open("ada.kraq").stored_pairs.pairs_of(["ada"])  # before `kraq precompute DIR qa-pairs`
     {}
     """
 

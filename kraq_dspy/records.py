@@ -24,6 +24,8 @@ PARSE = "parse"
 TOPIC = "topic"
 """The model of a "question" that is none: the topic of a community about which nothing could be asked. Retrieval finds
 the community by it."""
+STATEMENTS, MENTIONS, SEARCH, JUDGED = "statements", "mentions", "search", "judge"
+"""How it is known which passages answer a question (`Question.evidence_by`)."""
 
 
 def content_id(*parts: str) -> str:
@@ -324,12 +326,16 @@ class Question:
     """A representative question about a community (`source` "kraq") or random chunks (`source`
     "random").
 
-    `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for
-    random questions. `names` are the central entities of the community or the chunks, the most
-    central first.
+    `chunk_ids` and `document_ids` are the group that it stands for. `evidence` are the ids of those
+    of its chunks that answer it, best first; `evidence_by` says how they are known: "statements" (a
+    statement of them answers it), "mentions" (they have all its words), "search" (a search for the
+    question finds them) or "judge" (a model chose among what was found). `duplicate_of` is the id of
+    an earlier question that asks the same, or None. `level` is -1 for random questions. `names` are
+    the central entities of the community or the chunks, the most central first.
 
-    >>> Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1",), ("ada",), names=("Ada", "Charles")).with_names(8)
-    'Who met Ada? Charles'
+    >>> question = Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1", "c2"), ("ada",), evidence=("c2",))
+    >>> question.share, question.with_names(8)
+    (0.5, 'Who met Ada?')
     """
 
     id: str
@@ -342,6 +348,13 @@ class Question:
     model: str = ""
     duplicate_of: str | None = None
     names: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    evidence_by: str = ""
+
+    @property
+    def share(self) -> float:
+        """The share of the group's chunks that answer it, in [0, 1]; 0.0 without a group."""
+        return len(self.evidence) / len(self.chunk_ids) if self.chunk_ids else 0.0
 
     @property
     def is_topic(self) -> bool:
@@ -354,7 +367,8 @@ class Question:
         return f"{self.text} {', '.join(left_out)}" if left_out else self.text
 
     def __repr__(self) -> str:
-        return f"Question({self.text!r}, level {self.level}, {counted(len(self.chunk_ids), 'chunk')})"
+        answering = f"answered by {len(self.evidence)} of {counted(len(self.chunk_ids), 'chunk')}"
+        return f"Question({self.text!r}, level {self.level}, {answering})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,11 @@ class CorpusSettings(Checked):
     """Column with the labels of who may read it: separated by commas, or a list. In Markdown, a
     name in the front matter. Unset, "acl" if there is one. Once one document has labels, the
     index answers only questions with a scope."""
+    labels: Annotated[str, OneOf(("optional", "required"))] = "optional"
+    """"required" rejects each document without labels, by name. Set it if you have secrets."""
+    labels_file: str = ""
+    """A csv with the columns path (or id) and labels, which say who may read the file, the folder or
+    the document."""
     encoding: str = ""
     """Encoding of files that are not UTF-8 and have no byte-order mark, such as "cp1252" or
     "cp932". If it is unset, kraq rejects such files, except web pages that name their encoding."""
@@ -149,7 +154,7 @@ class ExtractSettings(Checked):
     types: str = ""
     """The types of entities to extract, such as "person, protein"; empty means any."""
     persona: str = ""
-    """Who reads the passages, such as "A geneticist who works with yeast."; `kraq domain`
+    """Who reads the passages, such as "A geneticist who works with yeast."; `kraq index --domain`
     proposes both."""
 
 
@@ -442,7 +447,7 @@ class RoleSettings(Checked):
     retries: int = 3
     """Number of retries of a call."""
     prompt_price: NotNegative | None = None
-    """Price of a million prompt tokens, in any currency: `kraq estimate` and `--max-cost` use
+    """Price of a million prompt tokens, in any currency: `kraq index --dry-run` and `--max-cost` use
     it."""
     completion_price: NotNegative | None = None
     """Price of a million reply tokens."""

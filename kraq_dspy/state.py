@@ -5,6 +5,7 @@ it was made for. It is put into any program that has such a predictor: one step'
 """
 
 import dataclasses
+import inspect
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -57,11 +58,23 @@ class ProgramState:
     provenance: Mapping[str, Any]
 
 
+class _OfConstructor:
+    """The signature of a program's constructor for `help()`, which DSPy's metaclass hides; an instance has none."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        signature = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
 class SavableModule(dspy.Module):
     """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
     Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
     """
+
+    __signature__ = _OfConstructor()
 
     def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""
@@ -167,12 +180,13 @@ def read_state(path: Path) -> ProgramState:
     return state
 
 
-def load_state(program: dspy.Module, path: Path) -> ProgramState:
+def load_state(program: dspy.Module, path: str | Path) -> ProgramState:
     """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then.
 
-    >>> load_state(program, Path("answering.json")).provenance["optimizer"]  # doctest: +SKIP
+    >>> load_state(program, "answering.json").provenance["optimizer"]  # doctest: +SKIP
     'mipro'
     """
+    path = Path(path)
     state = read_state(path)
     apply_state(program, state, source=path.name)
     return state

@@ -15,9 +15,10 @@ FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md
 
 HEAD = """# Commands
 
-Written by `python scripts/commands_reference.py` from the code; a test checks that it is up to date. `kraq --help` and
-`kraq COMMAND --help` say the same. Every command ends with 0 when it is done, 1 when it failed, 2 for wrong use or
-settings, and 130 when it was interrupted. `kraq --install-completion` completes commands, options and names.
+Written by `python scripts/commands_reference.py` from the code; a test checks that it is up to date. `kraq --help`
+and `kraq COMMAND --help-all` say the same; `--help` shows the ten options that most people use. Every command ends
+with 0 when it is done, 1 when it failed, 2 for wrong use or settings, and 130 when it was interrupted. `kraq
+--install-completion` completes commands, options and names.
 """
 
 
@@ -63,7 +64,7 @@ def _argument(argument: Any) -> str:
 
 
 def _text(text: str | None) -> str:
-    return inspect.cleandoc(text or "")
+    return inspect.cleandoc(text or "").replace("\\[", "[")
 
 
 def _table(parameters: Any, context: Any) -> str:
@@ -79,7 +80,7 @@ def _table(parameters: Any, context: Any) -> str:
             names = f"{flags} {value}".strip()
         shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
         default = "" if shown in (None, False, "", ()) or parameter.required else f"`{shown}`"
-        meaning = f"{parameter.help or ''}{' (required)' if parameter.required else ''}"
+        meaning = f"{_text(parameter.help)}{' (required)' if parameter.required else ''}"
         rows.append(f"| {names.replace('|', chr(92) + '|')} | {meaning.replace('|', chr(92) + '|')} | {default} |")
     return "\n".join(rows)
 

@@ -167,6 +167,8 @@ class Recording:
     def is_left_out(self, case: str, place: str, name: str, value: Any) -> bool:
         if name == "id" and HASH.fullmatch(str(value)):
             return True  # what it names stands beside it
+        if name == "stages" and "/systems/" in place:
+            return True  # what they took
         if name == "query" and str(value) in self.asked:
             return True
         if name == "text" and re.search(r"evidence/\d+$", place):
@@ -315,11 +317,12 @@ def main() -> None:
     wrong = False
     with tempfile.TemporaryDirectory() as temporary:
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_CACHE_HOME"] = temporary
-        shell = WarmShell(Path(temporary) / "shell")
-        for corpus in options.corpora or NAMES:
+        names = options.corpora or NAMES
+        shell = WarmShell(Path(temporary) / "shell") if {*names} - {"papers"} else None
+        for corpus in names:
             folder = Path(temporary) / corpus
             folder.mkdir()
-            if corpus == "papers":
+            if corpus == "papers" or shell is None:
                 recording = recorded_tables(folder)
             else:
                 recording = recorded(corpus, shell, folder, CASES[corpus])
@@ -332,7 +335,8 @@ def main() -> None:
             for layer, lines in (("exact", recording.exact), ("wording", recording.wording)):
                 text = "".join(line + "\n" for line in lines_of(lines))
                 (GOLDEN / f"{corpus}.{layer}.jsonl").write_text(text, "utf-8")
-        shell.close()
+        if shell:
+            shell.close()
     sys.exit(wrong)
 
 

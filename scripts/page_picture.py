@@ -1,7 +1,7 @@
 """Takes the pictures of the explorer: its first page for docs/guide/serve.md, an answer for README.md.
 
 kraq demo
-kraq explore demo.kraq --no-browser --port 8377
+kraq serve demo.kraq --port 8377
 python scripts/page_picture.py http://localhost:8377/ docs/images/explore.png
 python scripts/page_picture.py --answer combined "Which hotels and towers stand around Columbus Circle?" \\
     http://localhost:8377/ docs/images/what-found-what.png

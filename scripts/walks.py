@@ -170,7 +170,11 @@ WALKS = (
         command_line("optimize", "answering", "--dev", "dev.jsonl", "--out", "answering.json"),
     ),
     Walk("Serve an index, and answer a request", "kraq serve docs.kraq", serve_one_question),
-    Walk("Add a document", "kraq add docs.kraq more.jsonl", command_line("add", "docs.kraq", "more.jsonl")),
+    Walk(
+        "Add a document",
+        "kraq update --add docs.kraq more.jsonl",
+        command_line("update", "--add", "docs.kraq", "more.jsonl"),
+    ),
 )
 
 

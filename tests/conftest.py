@@ -4,10 +4,12 @@ import gc
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from kraq_dspy.embedded.reading.pipeline import pipeline
 from kraq_dspy.ports import Vectors
 from tests.warm import WarmShell as WarmShell
 
@@ -27,7 +30,7 @@ os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="kraq-tests-")  # nor are
 SHARED_DATA = ROOT.parent / "shared" / "data"
 # A busy machine must fail no property, and what failed once must fail again: examples are the same in each run.
 # Others are drawn by pytest --hypothesis-profile=exploring, as `make test-explore` does.
-settings.register_profile("untimed", deadline=None, derandomize=True)
+settings.register_profile("untimed", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("exploring", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile("untimed")
 
@@ -39,10 +42,28 @@ LONG = frozenset(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What `tests/long.txt` lists has the marker `long`; asked for by its name alone, it runs all the same."""
+    """What `tests/long.txt` lists has the marker `long`; asked for by its name alone, it runs all the same.
+
+    The tests of a file run in one worker, and so do all files that load the same heavy library (`--dist loadgroup`).
+    """
     for item in items:
         if item.nodeid.partition("[")[0] in LONG:
             item.add_marker(pytest.mark.long)
+        item.add_marker(pytest.mark.xdist_group(worker_group(item.path)))
+
+
+HEAVY = {
+    "torch": r"(import|from|importorskip\(.) ?(torch|transformers|sentence_transformers|peft)|tiny_models|\bfinetune\b",
+    "clients": r"(import|from|importorskip\(.) ?(litellm|langchain|llama_index)",
+}
+"""Libraries that take seconds to load: what the text of a test file has that loads them."""
+
+
+@cache
+def worker_group(file: Path) -> str:
+    """The library that the tests of a file load, so that one worker alone loads it; else the file."""
+    text = file.read_text("utf-8")
+    return next((library for library, loads in HEAVY.items() if re.search(loads, text)), str(file))
 
 
 def pytest_collection_finish() -> None:
@@ -58,6 +79,12 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("needs the data sets of ../shared/data, which are not part of the project")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parser_of_this_process() -> None:
+    """A process that has loaded the parser parses a few passages itself, so that small indexes start no other."""
+    pipeline()
 
 
 @pytest.fixture(autouse=True)

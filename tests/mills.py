@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 
 MILLS = ("Alder", "Birch", "Cedar", "Damson", "Elder", "Fir", "Hazel", "Juniper")
 _TEXT = "The {0} Mill stands on the Orr. It was built by Nora {0} in 18{1} and sold to Emil {0} in 19{1}."
@@ -14,5 +14,5 @@ def index_of_mills(folder: Path) -> Path:
     documents = [
         Document(name.lower(), f"{name} Mill", _TEXT.format(name, year)) for year, name in enumerate(MILLS, start=60)
     ]
-    build_index(documents, folder / "mills.kraq")
+    kept_index(documents, folder / "mills.kraq")
     return folder / "mills.kraq"

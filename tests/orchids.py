@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from kraq_dspy import Document, build_index
+from kraq_dspy import Document
+from tests.kept import kept_index
 
 ORCHIDS = {
     "vanilla": "Vanilla is a genus of orchids. Vanilla planifolia is a climbing orchid of Mexico. Its pods are cured "
@@ -33,5 +34,5 @@ def index_of_orchids(out: Path, labels: Mapping[str, tuple[str, ...]] | None = N
     documents = [
         Document(name, name.title(), text, labels=(labels or {}).get(name, ())) for name, text in ORCHIDS.items()
     ]
-    build_index(documents, out)
+    kept_index(documents, out)
     return out

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from tests.conftest import LONG, ROOT, pytest_collection_modifyitems
+from tests.conftest import LONG, ROOT, pytest_collection_modifyitems, worker_group
 
 
 def test_each_line_names_a_test_that_is_there() -> None:
@@ -25,6 +25,7 @@ class Item:
 
     def __init__(self, nodeid: str) -> None:
         self.nodeid = nodeid
+        self.path = ROOT / nodeid.partition("::")[0]
         self.marks: list[str] = []
 
     def add_marker(self, mark: pytest.MarkDecorator) -> None:
@@ -35,4 +36,11 @@ def test_all_examples_of_a_listed_test_are_marked_and_no_other_test() -> None:
     listed = min(LONG)
     items = [Item(listed), Item(f"{listed}[0]"), Item(f"{listed}_too"), Item("tests/test_long.py::test_x")]
     pytest_collection_modifyitems(cast("list[pytest.Item]", items))
-    assert [item.marks for item in items] == [["long"], ["long"], [], []]
+    assert ["long" in item.marks for item in items] == [True, True, False, False]
+
+
+def test_files_that_load_the_same_heavy_library_share_a_worker_and_no_others_do() -> None:
+    torch = [worker_group(ROOT / "tests" / name) for name in ("finetune/test_training.py", "finetune/test_provider.py")]
+    assert torch == ["torch", "torch"]
+    assert worker_group(ROOT / "tests" / "apps" / "integrations" / "test_langchain.py") == "clients"
+    assert worker_group(ROOT / "tests" / "conftest.py") != worker_group(ROOT / "tests" / "test_docs.py")

@@ -51,7 +51,7 @@ def test_a_stranger_reads_it_in_five_minutes() -> None:
 
 def test_every_command_and_option_of_the_readme_exists(kraq: WarmShell) -> None:
     help_of: dict[str, str] = {}
-    known = r"^    kraq (index|questions|ask|explore|eval|lm get)"
+    known = r"^    kraq (index|questions|ask|serve|eval|lm get)"
     for command in sorted(set(re.findall(known, README, re.MULTILINE))):
         help_of[command] = kraq(*command.split(), "--help").stdout
     assert "index" in help_of

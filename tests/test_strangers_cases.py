@@ -281,7 +281,7 @@ def runs_by_line(folder: Path, kraq: WarmShell) -> None:
         ended = kraq("eval", "x.kraq", file, "--out", out, "-m", "contains", *gate, cwd=folder)
         assert ended.returncode == 0, ended.stderr
     assert "3 questions (1 only now)" in ended.stdout
-    report = kraq("report", "A", "B", cwd=folder).stdout
+    report = kraq("eval", "report", "A", "B", cwd=folder).stdout
     assert "3 pairs" in report
     assert "1 question is compared with none" in report
 
@@ -371,7 +371,7 @@ def follow_ups(folder: Path, kraq: WarmShell) -> None:
     opened(folder).close()
     talks = (folder / "talk.txt").read_text("utf-8").strip().split("\n\n")
     typed = "\n/new\n".join(talks)
-    said = " ".join(CliRunner().invoke(app, ["chat", str(folder / "x.kraq")], input=f"{typed}\n").stdout.split())
+    said = " ".join(CliRunner().invoke(app, ["ask", str(folder / "x.kraq")], input=f"{typed}\n").stdout.split())
     assert "You are welcome." in said
     assert said.count("asked as: Who is the coach of the Foxes?") == 2
 

@@ -48,7 +48,7 @@ def test_what_a_package_index_shows_has_no_link_that_leads_nowhere(wheel: Path) 
     assert "](docs/" in (ROOT / "README.md").read_text("utf-8"), "else the substitutions may go"
     for kept in ("# kraq_dspy", "kraq refuses it", "No program\nhere finds more evidence", "pip install"):
         assert kept in page
-    assert "kraq explore` on the bundled passages" not in page, "the line below the picture"
+    assert "kraq serve --open` on the bundled passages" not in page, "the line below the picture"
 
 
 def test_the_wheel_tells_agents_how_to_use_it(wheel: Path) -> None:

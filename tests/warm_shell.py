@@ -91,7 +91,9 @@ def warmed_up(index: Path) -> Any:
     Return its encoder: a model stays in memory as long as somebody holds it.
     """
     from kraq_dspy import Document, Workspace, build_index
+    from kraq_dspy.embedded.reading.pipeline import pipeline
 
+    pipeline()  # a build would parse in another process
     build_index([Document("ada", "Ada Lovelace", "Ada Lovelace wrote notes on the engine of Babbage.")], index)
     with Workspace.open(index) as space:
         space.program("combined")(question="Who wrote notes on the engine?")

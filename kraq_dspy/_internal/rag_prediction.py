@@ -23,6 +23,12 @@ class RagPrediction(dspy.Prediction):
     (['notes', 'answer'], {'answer': 'Oslo', 'notes': ['found at once']})
     """
 
+    @property
+    def context(self) -> list[str]:
+        """The texts of the `hits`, best first, which DSPy's metrics read; a program may have its own."""
+        stored: list[str] | None = self._store.get("context")
+        return [hit.chunk.passage for hit in self._store.get("hits") or ()] if stored is None else stored
+
     @classmethod
     def of(cls, prediction: dspy.Prediction) -> "RagPrediction":
         """The same fields, completions and usage; the prediction itself if it is one already."""

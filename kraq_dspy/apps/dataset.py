@@ -30,10 +30,11 @@ def export_dataset(
 ) -> DatasetReport:
     """Write a line for each question that has an answer and evidence; an earlier file is replaced.
 
-    A line has `id`, `question`, `answer`, `supporting_ids` (documents), `evidence` (at most `passages` of them with
-    `id`, `document_id`, `title` and `text`), `community_id`, `level`, `difficulty`, `origin` and `model`, so `kraq
-    eval INDEX FILE` reads it, and `datasets.load_dataset("json", data_files=FILE)`. Answers are those that are
-    approved, with `pending` also those that wait for review; `unanswered` are written with null.
+    A line has `id`, `question`, `answer`, `supporting_ids` (documents that answer it), `evidence` (at most `passages`
+    of their passages with `id`, `document_id`, `title` and `text`, best first), `share` (the part of the question's
+    group that answers it), `community_id`, `level`, `difficulty`, `origin` and `model`, so `kraq eval INDEX FILE` reads
+    it, and `datasets.load_dataset("json", data_files=FILE)`. Answers are those that are approved, with `pending` also
+    those that wait for review; `unanswered` are written with null.
 
     >>> with Index.open("ada.kraq") as index:
     ...     export_dataset(index, Path("set.jsonl"), unanswered=True).rows == len(list(index.questions(source="kraq")))
@@ -76,15 +77,17 @@ def _rows(
         entry = answers.pop(question_key(question.text), None)
         if entry is None and not unanswered:
             left_out["without an answer"] += 1
-        elif not question.chunk_ids:
+        elif not question.evidence:
             left_out["without evidence"] += 1
         else:
+            evidence = index.chunks_by_id(question.evidence[:passages])
             yield {
                 "id": question.id,
                 "question": question.text,
                 "answer": entry.answer if entry else None,
-                "supporting_ids": sorted(question.document_ids),
-                "evidence": list(map(_passage, index.chunks_by_id(question.chunk_ids[:passages]))),
+                "supporting_ids": sorted(set(index.documents_of(question.evidence).values())),
+                "evidence": list(map(_passage, evidence)),
+                "share": question.share,
                 "community_id": question.community_id,
                 "level": question.level,
                 # Read off the level, not measured: the evidence of the broadest lies far apart.
@@ -108,6 +111,7 @@ def _rows(
             "answer": entry.answer,
             "supporting_ids": document_ids,
             "evidence": list(map(_passage, (holding or chunks)[:passages])),
+            "share": None,
             "community_id": None,
             "level": None,
             "difficulty": "easy",

@@ -6,7 +6,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 SNIPPET = 700
 """Characters of a passage, a summary or a description that an agent sees; `read_document` gives all of a text."""
+
+EVIDENCE = 5
+"""Chunks at most that an agent is told to answer a question."""
 
 
 class View(BaseModel):
@@ -49,13 +52,19 @@ def shortened(text: str, length: int = SNIPPET) -> str:
 
 
 class QuestionView(View):
-    """`topic` stands for the text where no model wrote a question of a broad community."""
+    """`topic` names what the group is about where the text does not stand for it: the text is an example then, or ""
+    is asked. `evidence` are the chunks that answer it, best first, and `share` is their share of the group's."""
 
     id: str
     text: str
     topic: str
     level: int
     community_id: str | None
+    evidence: list[str]
+    evidence_by: str
+    share: float
+
+    most_evidence: ClassVar[int | None] = None
 
     @classmethod
     def of(cls, question: StoredQuestion, topic: str, **more: Any) -> Self:
@@ -65,6 +74,9 @@ class QuestionView(View):
             topic=topic,
             level=question.level,
             community_id=question.community_id,
+            evidence=list(question.evidence[: cls.most_evidence]),
+            evidence_by=question.evidence_by,
+            share=round(question.share, 3),
             **cls.of_record(question),
             **more,
         )
@@ -76,7 +88,7 @@ class QuestionView(View):
 
 
 class Question(QuestionView):
-    """`topic` stands for the text where no model wrote a question of a broad community."""
+    """`n_passages` and `n_documents` count the group that the question stands for."""
 
     n_passages: int
     n_documents: int
@@ -87,7 +99,9 @@ class Question(QuestionView):
 
 
 class AgentQuestion(QuestionView):
-    """`similarity` to what was asked for is a cosine, None if nothing was."""
+    """`similarity` to what was asked for is a cosine, None if nothing was. `evidence` are the best chunks."""
+
+    most_evidence = EVIDENCE
 
     id: str = Field(serialization_alias="question_id")
     n_documents: int
@@ -255,12 +269,13 @@ class CommunityView(View):
 
 
 class CommunityBrief(CommunityView):
-    """`question` is the text of the community's question, `topic` what to show for it where a template asked about
-    much; "" without one."""
+    """`question` is the text of the community's question, `topic` what the community is about where the question is an
+    example; "" without one. `n_answering` counts the passages that answer it."""
 
     parent_id: str | None
     question: str
     topic: str
+    n_answering: int
 
 
 class Finding(View):
@@ -280,12 +295,14 @@ class CommunitySummary(View):
 
 
 class Community(CommunityBrief):
-    """`path` are those above it, the broadest first."""
+    """`path` are those above it, the broadest first. `evidence` are the passages that answer its question, best first,
+    and `passages` all that it was found in."""
 
     path: list[CommunityBrief]
     children: list[CommunityBrief]
     summary: CommunitySummary | None
     entities: list[EntityBrief]
+    evidence: Passages
     passages: Passages
 
 

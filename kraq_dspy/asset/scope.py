@@ -130,6 +130,16 @@ def labelled(
     return document if ordered == document.labels else dataclasses.replace(document, labels=ordered)
 
 
+def unlabelled(document: "Document") -> str:
+    """Why the document is refused where labels are required: it names nobody. "" if it has labels."""
+    if any(document.labels):
+        return ""
+    return (
+        "The document names nobody who may read it, and labels are required ([corpus] labels). Give it labels: the "
+        "field or column 'acl', front matter, or a row of the file of labels (--labels FILE)."
+    )
+
+
 def comparable(label: str) -> str:
     """The label as kraq compares it: in Unicode's form NFC, since one letter may be written in two ways."""
     return unicodedata.normalize("NFC", label)

@@ -1,14 +1,14 @@
 """Does the step that a DSPy prompt states by classic means, and answers in the prompt's format.
 
 It needs no weights beyond the sentence encoder, which it is handed and which only answers use. The same prompt always
-gets the same answer. Usage is counted in cl100k tokens, log-probabilities are made up from overlap: a word that the
-input has is likely (0.9), another is not (0.3), and the words of a verdict have the verdict's probability.
+gets the same answer. Usage is estimated: four letters are a token. Log-probabilities are made up from overlap: a word
+that the input has is likely (0.9), another is not (0.3), and the words of a verdict have the verdict's probability.
 """
 
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import dspy
@@ -19,7 +19,6 @@ from kraq_dspy import signatures
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy._internal.recent import Recent
-from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.embedded import extract, judge, pairs, rewrite, summarize
 from kraq_dspy.embedded.answer import UNKNOWN, Similar, account, answer, rated_points, short_answer
 from kraq_dspy.embedded.asking import templates
@@ -37,6 +36,7 @@ PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
 OTHER = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}
 REMEMBERED = 1024
 """Sentences whose vectors an engine keeps: the next question about the same passages compares them again."""
+_LETTERS = 4  # of a token, about, in English
 
 
 class EmbeddedEngine(SharedByCopies):
@@ -51,17 +51,14 @@ class EmbeddedEngine(SharedByCopies):
         """Raises ModelError for a prompt that is no DSPy signature, or asks for a kind of value it cannot make."""
         task = read_task(request)
         text = write_answer(task, self._values(task))
-
-        prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
-        if isinstance(request.system, str):
-            prompt_tokens += _tokens_of_instructions(request.system)
+        asked = [str(request.system or ""), *(message.text or "" for message in request.messages)]
 
         return Response(
             id=None,
             model=request.model,
             message=Message.assistant([TextPart(text)]),
             finish_reason="stop",
-            usage=Usage(input_tokens=prompt_tokens, output_tokens=count_tokens(text)),
+            usage=Usage(input_tokens=sum(map(len, asked)) // _LETTERS, output_tokens=len(text) // _LETTERS),
             logprobs=_logprobs(text, task, request.config.logprobs) if request.config.logprobs is not None else None,
         )
 
@@ -161,9 +158,6 @@ def _supported_share(task: Task) -> float:
     others = [task.text(field) for field in task.inputs if field not in (claim, "question")]
     return judge.support(task.text(claim), "\n".join(others))
 
-
-_tokens_of_instructions = lru_cache(maxsize=64)(count_tokens)
-"""The same ones come with every prompt of a signature."""
 
 Step = Callable[[Task, Similar], Any]
 """The value of a task's only output, or the values of several by name."""

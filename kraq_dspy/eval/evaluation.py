@@ -249,7 +249,7 @@ def _without_withdrawn(examples: list[Example]) -> tuple[list[Example], str]:
         return examples, ""
     if not asked:
         raise EvaluationError(
-            f"The test set has only {' and '.join(left_out)}, which are not asked. Approve some (kraq explore DIR "
+            f"The test set has only {' and '.join(left_out)}, which are not asked. Approve some (kraq serve DIR --open "
             "--testset FILE --edit), or make new ones (kraq testset update DIR FILE --new N)."
         )
     return asked, f"The test set has {' and '.join(left_out)}, which are not asked."

@@ -172,7 +172,7 @@ def against_log(
         )
     if not own:
         raise EvaluationError(
-            "The index has no questions to compare with the log. kraq status DIR says why; kraq resume DIR tries again."
+            "The index has no questions to compare with the log. kraq status DIR says why; kraq index DIR tries again."
         )
 
     def encode(texts: Sequence[str], stage: str) -> Vectors:
@@ -313,7 +313,12 @@ def _shown(interval: Interval | None) -> str:
 
 def _kinds(title: str, kinds: Sequence[Sequence[AskedQuestion]]) -> list[Grid]:
     rows = tuple(
-        (str(len(kind)), kind[0].text, " | ".join(each.text for each in kind[1:4]), kind[0].title)
+        (
+            str(len(kind)),
+            kind[0].text,
+            " | ".join(list(dict.fromkeys(each.text for each in kind if each.text != kind[0].text))[:3]),
+            kind[0].title,
+        )
         for kind in kinds[:KINDS]
     )
     note = (

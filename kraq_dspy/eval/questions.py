@@ -41,6 +41,7 @@ ROWS = ("data", "Data", "questions", "examples", "rows", "items")
 """Where a file of one object has its rows."""
 _LIKE_EVIDENCE = re.compile("doc|context|source|evidence|passage|support|file", re.IGNORECASE)
 _NO_EVIDENCE = ("hidden_documents", *DOCUMENTS, *CONTEXTS, *CONTEXT_IDS)
+_READ_ELSEWHERE = frozenset((*_NO_EVIDENCE, *IDS, *ANSWERS, "type", "response", "passages", "nuggets"))
 FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 
@@ -237,8 +238,39 @@ def _column(row: Mapping[str, Any], named: str, known: Sequence[str], place: str
         if named not in row:
             raise EvaluationError(f"{place} has no column {named!r}{did_you_mean(named, [str(each) for each in row])}.")
         return named
-    plain = {str(name).strip().lower(): name for name in row}
+    plain = _plain_names(row)
     return next((plain[name] for name in known if name in plain and not is_missing(row[plain[name]])), "")
+
+
+def _plain_names(names: Iterable[Any]) -> dict[str, Any]:
+    """The names by how they are looked for: "Expected answer" is expected_answer."""
+    return {re.sub(r"[\s-]+", "_", str(name).strip().lower()): name for name in names}
+
+
+def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) -> str:
+    """Which columns were read as what, and which were not read; "" where all are read under a name that kraq knows.
+
+    >>> columns_note(read_questions([{"Question": "Which city?", "Expected answer": "Oslo", "owner": "Ada"}]))
+    "Columns read: question from 'Question', answers from 'Expected answer'; not read: 'owner'."
+    """
+    names = list(dict.fromkeys(name for example in examples for name in example.metadata))
+    plain = _plain_names(names)
+    read = {}
+    for what, named, known in zip(
+        ("question", "answers", "documents"), dataclasses.astuple(columns), (QUESTION, ANSWERS, DOCUMENTS), strict=True
+    ):
+        column = named or next((plain[name] for name in known if name in plain), "")
+        if column:
+            read[what] = column
+
+    others = {plain_name: name for plain_name, name in plain.items() if name not in read.values()}
+    left = [name for plain_name, name in others.items() if plain_name not in _READ_ELSEWHERE]
+    if not left and all(name in (*QUESTION, *ANSWERS, *DOCUMENTS) for name in read.values()):
+        return ""
+
+    told = [", ".join(f"{what} from {name!r}" for what, name in read.items()) or "those of kraq's own names"]
+    told += [f"not read: {', '.join(map(repr, left))}"] if left else []
+    return f"Columns read: {'; '.join(told)}."
 
 
 LEARNED_FILE = "learned.json"

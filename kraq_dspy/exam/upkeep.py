@@ -39,7 +39,7 @@ def update_testset(
     draft: str | Path | None = None,
     progress: Progress | None = None,
 ) -> TestsetUpdate:
-    """The rows as they are after `kraq add`, `remove` or `update`, and `new` ones.
+    """The rows as they are after `kraq update` or `remove`, and `new` ones.
 
     New ones are about documents that no row is about, or none but stale ones.
 

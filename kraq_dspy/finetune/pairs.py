@@ -63,7 +63,7 @@ def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
     """
     signature = SIGNATURES[kind]
     pairs = []
-    for number, (where, row) in enumerate(json_objects(path, TrainingError, "the pairs (of `kraq pairs`)"), start=1):
+    for number, (where, row) in enumerate(json_objects(path, TrainingError, "the pairs"), start=1):
         values = {name: row.get(name) for name in (*signature.input_fields, *signature.output_fields)}
         for name, value in values.items():
             if not isinstance(value, list if name == "passages" else str) or not value:
@@ -86,7 +86,7 @@ def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
         )
 
     if not pairs:
-        raise TrainingError(f"{str(path)!r} holds no pairs. Make some with `kraq pairs --out {path}`.")
+        raise TrainingError(f"{str(path)!r} holds no pairs. Make some with `kraq finetune pairs --out {path}`.")
     return pairs
 
 

@@ -110,7 +110,7 @@ def fitting_rows(rows: Sequence[TokenRow], settings: TrainSettings, config: Any)
     if len(fitting) < LEAST_ROWS:
         raise TrainingError(
             f"Found {counted(len(fitting), 'row')} to train on ({left_out} left out, of more than {limit} tokens); "
-            f"{LEAST_ROWS} are the least, and hundreds what it takes to learn something. Make more with `kraq pairs`."
+            f"{LEAST_ROWS} are the least, and hundreds what it takes to learn something. Make more: kraq finetune pairs"
         )
     return fitting
 

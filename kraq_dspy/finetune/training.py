@@ -94,7 +94,7 @@ def train_adapter(
     start = adapter_folder(started)[0] if started else ""
     four_bits = in_four_bits(packages, settings)
     if not chats:
-        raise TrainingError("There is nothing to train on: 0 rows. Make some with `kraq pairs`.")
+        raise TrainingError("There is nothing to train on: 0 rows. Make some with `kraq finetune pairs`.")
 
     with packages.quiet():
         tokenizer, config = read_base(packages, name)

@@ -6,7 +6,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,15 @@ LATIN = ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "sv", "da", "no", "fi",
 CYRILLIC = ("ru", "uk", "bg", "sr")
 
 _SCRIPTS = {language: re.compile(letters) for language, letters in LANGUAGES["scripts"].items()}
+"""None of their letters are ASCII."""
 _COMMON = {language: frozenset(words.split()) for language, words in LANGUAGES["common"].items()}
+_COMMON_IN: dict[str, list[str]] = {}
+"""The languages in which a word is one of the commonest."""
+for _language, _common in _COMMON.items():
+    for _common_word in _common:
+        _COMMON_IN.setdefault(_common_word, []).append(_language)
+_ASKS_IN_ENGLISH = frozenset(("who", "whom", "whose", "what", "when", "where", "which", "why", "how", "does", "did"))
+_LEAST_SHARE = 0.05  # of a script's letters among those of a text in it
 _WORD = re.compile(r"[^\W\d_]+")
 _SEEN = 4_000  # characters of a text by which its language is told
 _CERTAIN_WORDS = 4  # different English words of a text that has hardly any of another language
@@ -73,9 +81,9 @@ def may_be_english(text: str) -> bool:
     if all(map(str.isascii, plain_words)) and not _ENGLISH_ALONE.isdisjoint(plain_words):
         return True
 
-    letters = [letter for letter in text if letter.isalpha()]
-    n_foreign = sum(not letter.isascii() for letter in letters)
-    if n_foreign <= _FOREIGN * len(letters):
+    n_letters = sum(map(str.isalpha, text))
+    n_foreign = n_letters - sum(map(str.isalpha, _ascii(text)))
+    if n_foreign <= _FOREIGN * n_letters:
         return True
     return len(_COMMON["en"].intersection(_WORD.findall(text))) >= _CERTAIN_WORDS
 
@@ -88,6 +96,8 @@ def is_english(question: str, text: str) -> bool:
 def language_of_question(question: str, text: str) -> str:
     """The language of a question, or, if it is too short to tell, of it and the text that it is asked of.
 
+    The model is not asked if the text is plainly in one language, and the question's words are of no other.
+
     >>> language_of_question("Was ist dpkg?", "Das Programm dpkg ist ein Werkzeug für Pakete.")
     'de'
     """
@@ -95,6 +105,9 @@ def language_of_question(question: str, text: str) -> str:
         question = question.lower()
     if script := _by_script(question):
         return script
+    of_text = _by_script_or_words(text[:_SEEN])
+    if of_text and _is_asked_in(of_text, question):
+        return of_text
     alone = _likeliest(question, LATIN, at_least=0.85)
     return alone or language_of(f"{question} {text}")
 
@@ -117,21 +130,43 @@ def _by_script_or_words(text: str) -> str:
 def _by_script(text: str) -> str:
     """The language of a script that one language is written in, or one above others; "" for Latin letters."""
     n_letters = sum(map(str.isalpha, text))
+    if len(text) - len(_ascii(text)) < _LEAST_SHARE * n_letters:
+        return ""
     for language, script in _SCRIPTS.items():
-        share = 0.05 if language == "ja" else 0.3
+        share = _LEAST_SHARE if language == "ja" else 0.3
         if n_letters and len(script.findall(text)) >= share * n_letters:
             return language
     return ""
 
 
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "ignore").decode()
+
+
 def _by_common_words(words: list[str]) -> str | None:
     """The language whose commonest words say it alone; None if they leave it open."""
-    common_words_in = {language: common.intersection(words) for language, common in _COMMON.items()}
-    counts = {language: sum(word in own for word in words) for language, own in common_words_in.items()}
+    counts = _counts_of_common(words)
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
-    if len(common_words_in[first]) >= _CERTAIN_WORDS and counts[first] > 3 * counts[second]:
+    if counts[first] > 3 * counts[second] and len(_COMMON[first].intersection(words)) >= _CERTAIN_WORDS:
         return first
     return None
+
+
+def _counts_of_common(words: Iterable[str]) -> dict[str, int]:
+    """How many of the words are among the commonest of each language."""
+    counts = dict.fromkeys(_COMMON, 0)
+    for word in words:
+        for language in _COMMON_IN.get(word, ()):
+            counts[language] += 1
+    return counts
+
+
+def _is_asked_in(language: str, question: str) -> bool:
+    """Whether the commonest words of a question, and English question words, are of this language before all others."""
+    words = _WORD.findall(question.lower())
+    counts = _counts_of_common(words)
+    counts["en"] += sum(word in _ASKS_IN_ENGLISH for word in words)
+    return counts.get(language, 0) > max(count for other, count in counts.items() if other != language)
 
 
 def _likeliest(text: str, among: tuple[str, ...], at_least: float = _LIKELY) -> str:

@@ -16,15 +16,15 @@ class Asker:
 
 
 ASKERS: Mapping[str, Asker] = {
-    "answering": Asker(("ask", "chat", "serve", "explore", "mcp", "eval", "select", "catalogue seed"), OPENED),
-    "conversation": Asker(("ask", "chat", "serve", "explore", "mcp"), f"{OPENED}, `space.ask(history=...)`"),
+    "answering": Asker(("ask", "serve", "mcp", "eval", "select", "catalogue seed"), OPENED),
+    "conversation": Asker(("ask", "serve", "mcp"), f"{OPENED}, `space.ask(history=...)`"),
     "building": Asker(("index", "select"), "`build_index(program_states=[...])`"),
     "preparing": Asker(("precompute",), OPENED),
     "examining": Asker(("testset make", "testset update", "testset coverage"), f"{OPENED}, `make_testset`"),
     "judging": Asker(("eval",), f"{OPENED}, `evaluate(space=...)`"),
-    "synthesizing": Asker(("catalogue synthesize",), f"{OPENED}, `make_synthetic_pairs`"),
-    "describing": Asker(("domain",), "`describe_domain(models=LanguageModels(states=StepStates([...])))`"),
-    "teaching": Asker(("pairs",), "`load_state(step, FILE)`, `teach(step=...)`"),
+    "synthesizing": Asker(("catalogue seed --of passages",), f"{OPENED}, `make_synthetic_pairs`"),
+    "describing": Asker(("index --domain",), "`describe_domain(lm=LanguageModels(states=StepStates([...])))`"),
+    "teaching": Asker(("finetune pairs",), "`load_state(step, FILE)`, `teach(step=...)`"),
     "rephrasing": Asker((), "`load_state` into the `rephrase` of the table of QA search"),
 }
 """The parts, by name."""

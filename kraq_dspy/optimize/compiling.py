@@ -42,16 +42,17 @@ OWN_ROWS = (
 class Resources:
     """What a target works with. All may be left out, but programs need an `index`.
 
-    >>> Resources(models={"default": "gguf/m.gguf"}).retriever is None
+    >>> Resources(lm={"default": "gguf/m.gguf"}).retriever is None
     True
 
-    `models` are by role, "default" stands in for the others. `scorer` measures the relevance of questions; `arguments`
-    and the name of a `retriever` go to a program. `scope` says what may be read of an index with labels.
+    `lm` is a model, or models by role, where "default" stands for the others. `scorer` measures the relevance of
+    questions; `arguments` and the name of a `retriever` go to a program. `scope` says what may be read of an index with
+    labels.
     """
 
     index: str | Path | Workspace | None = None
     settings: Settings | None = None
-    models: ModelsLike | None = None
+    lm: ModelsLike | None = None
     embedder: EmbedderLike | None = None
     retriever: str | None = None
     arguments: Mapping[str, Any] | None = None
@@ -64,7 +65,7 @@ class Resources:
         if self.index is None or isinstance(self.index, Workspace):
             yield self.index
             return
-        with Workspace.open(self.index, settings=self.settings, embedder=self.embedder, models=self.models) as space:
+        with Workspace.open(self.index, settings=self.settings, embedder=self.embedder, lm=self.lm) as space:
             if self.scope is None:
                 yield space
             else:
@@ -73,10 +74,10 @@ class Resources:
 
     def by_role(self, space: Workspace | None) -> LanguageModels:
         """The models, by the name of their role."""
-        if self.models is None and space is not None:
+        if self.lm is None and space is not None:
             return space.models
         embedder = as_embedder(self.embedder) if self.embedder is not None else space.embedder if space else None
-        return as_models(self.models, self.settings or Settings(), embedder=embedder)
+        return as_models(self.lm, self.settings or Settings(), embedder=embedder)
 
 
 @dataclass(frozen=True, repr=False)

@@ -48,13 +48,13 @@ def describe_domain(
     corpus: str | Path | Iterable[Document | str],
     settings: Settings | None = None,
     *,
-    models: ModelsLike | None = None,
+    lm: ModelsLike | None = None,
     passages: int = DOMAIN_PASSAGES,
     seed: int = 0,
 ) -> Domain:
     """Asks the model of the role "extractor", once, about so many `passages` drawn at random.
 
-        print(kraq.optimize.describe_domain("docs/", models=dspy.LM("openai/gpt-4o-mini")).to_toml())
+        print(kraq.optimize.describe_domain("docs/", lm=dspy.LM("openai/gpt-4o-mini")).to_toml())
 
     Of passages that are too many for the model, the first half is shown. Raises CorpusError if there is no text.
     """
@@ -66,7 +66,7 @@ def describe_domain(
 
     drawn = random.Random(seed).sample(chunks, min(passages, len(chunks)))
     step = FittingPredict(DescribeDomain, shorten="passages")
-    fill_in(step, as_models(models, settings), "extractor")
+    fill_in(step, as_models(lm, settings), "extractor")
     reply = step(passages=[chunk.passage for chunk in drawn])
     types = dict.fromkeys(" ".join(name.replace(",", " ").split()).lower() for name in reply.entity_types)
     domain, persona = (" ".join(str(text).split()) for text in (reply.domain, reply.persona))

@@ -53,7 +53,7 @@ KNOWN_PAIRS = "its known pairs"
 
 PAIRS_LACK = (
     "The index holds no question with a known answer, and no passage that one can be asked of. Give rows of your own, "
-    "approve answers (kraq catalogue), or let a model write pairs of its passages: kraq precompute DIR --qa-pairs."
+    "approve answers (kraq catalogue), or let a model write pairs of its passages: kraq precompute DIR qa-pairs."
 )
 
 
@@ -68,7 +68,7 @@ class KnownPair:
 
 
 def known_pairs(space: Workspace) -> list[KnownPair]:
-    """Approved answers of the index's catalogue; without any, the pairs of `kraq precompute DIR --qa-pairs`; without
+    """Approved answers of the index's catalogue; without any, the pairs of `kraq precompute DIR qa-pairs`; without
     these, a training set that the embedded reader makes of the index.
 
     Raises EvaluationError if there is none of them.
@@ -84,7 +84,7 @@ def source_of_pairs(space: Workspace) -> str:
     if _approved_pairs(space):
         return "approved answers of its catalogue"
     if _prepared_pairs(space):
-        return "pairs that a model wrote of its passages (kraq precompute --qa-pairs)"
+        return "pairs that a model wrote of its passages (kraq precompute qa-pairs)"
     return "questions that the embedded reader asked of its passages (space.trainset)"
 
 

@@ -164,8 +164,8 @@ def paper_table(table_id: str) -> PaperTable:
     tables = papers_tables()
     if table_id not in tables:
         raise ConfigError(
-            f"There is no table {table_id!r} of the papers{did_you_mean(table_id, list(tables))}; kraq eval list names "
-            "them all."
+            f"There is no table {table_id!r} of the papers{did_you_mean(table_id, list(tables))}; all of them: kraq "
+            "bench list"
         )
     return tables[table_id]
 
@@ -184,7 +184,7 @@ def _table(
         same = known[entry["same_as"]]
         return dataclasses.replace(
             same, id=entry["id"], paper=paper, number=entry["number"], shows=entry["shows"],
-            command=f"kraq eval {entry['id']}" if same.definition else same.command, theirs=theirs or same.theirs,
+            command=f"kraq bench {entry['id']}" if same.definition else same.command, theirs=theirs or same.theirs,
             settings=entry.get("settings", same.settings), options=entry.get("options", same.options),
         )  # fmt: skip
 
@@ -196,7 +196,7 @@ def _table(
     definition = entry.get("definition", "")
     table = PaperTable(
         entry["id"], paper, entry["number"], entry["shows"], entry["needs"], definition,
-        entry.get("command", f"kraq eval {entry['id']}"), datasets, rows, columns, theirs,
+        entry.get("command", f"kraq bench {entry['id']}"), datasets, rows, columns, theirs,
         entry.get("settings", {}), entry.get("options", {}),
     )  # fmt: skip
     if theirs and [len(row) for row in theirs] != [len(columns)] * len(rows):

@@ -78,7 +78,7 @@ class QARAG(SavableModule):
 
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
-        stored: question-answer pairs that were made in advance (`kraq precompute DIR --qa-pairs`).
+        stored: question-answer pairs that were made in advance (`kraq precompute DIR qa-pairs`).
         k: passages to retrieve.
         variant: "v", "type1" or "type2".
         signature: replaces the answer's signature, or its instructions.
@@ -87,7 +87,7 @@ class QARAG(SavableModule):
         ConfigError: for another variant, and for a signature that lacks an output of the step.
         ValueError: for a count that is out of its range.
 
-    `stored` holds pairs that you made in advance (`kraq precompute DIR --qa-pairs`); the paper
+    `stored` holds pairs that you made in advance (`kraq precompute DIR qa-pairs`); the paper
     makes them at query time. For the other passages, one call each runs at the same time as the
     question's; the paper makes one call for all of them, and kraq could not store anything from it.
     If a passage has no pair (its call failed, or the model wrote none), the answer sees the passage
@@ -97,10 +97,12 @@ class QARAG(SavableModule):
     `n_failed` (passages), `response` (the answer before the validator), `valid` (None without a
     validator) and `timings`: seconds for "retrieve", "plug_ins", "answer", "check" and "wall".
 
-    >>> from kraq_dspy import Workspace
-    >>> space = Workspace.open("ada.kraq")
-    >>> space.ask("Where did Ada live?", QARAG(space.retriever("dense"), variant="type1", k=1)).n_made
-    1
+    >>> from kraq_dspy import Corpus, make_lm
+    >>> rag = QARAG(Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan."]).retriever, k=1)
+    >>> rag.set_lm(make_lm("embedded"))
+    >>> prediction = rag(question="Where did Ada live?")
+    >>> prediction.answer, prediction.n_made
+    ('London', 1)
     """
 
     def __init__(

@@ -50,6 +50,9 @@ class AdaptiveRetriever(Retrieving):
     most. A larger `k` finds the same passages and more, as long as it is below `pool`. Where
     `retrieve` scores nothing above 0, its own ranking stands.
 
+    If the question names a site that is the title of documents ("honda.com"), only their passages are
+    found: what another site says is no answer.
+
     `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
     .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others
     (benchmarks/results/retrieval.md).
@@ -87,7 +90,8 @@ class AdaptiveRetriever(Retrieving):
         ranking = replace(request, k=size).send_to(self.retrieve)
         weight = graph_weight([hit.score for hit in ranking], self.most)
         if not weight:
-            return [Hit(hit.chunk, hit.score, question, "adaptive") for hit in ranking[:k]]
+            hits = [Hit(hit.chunk, hit.score, question, "adaptive") for hit in ranking]
+            return of_named_site(question, hits)[:k]
 
         visits = self.walk.visits(ranking[: self.start])
         chunks = {hit.chunk.id: hit.chunk for hit in ranking}
@@ -101,7 +105,7 @@ class AdaptiveRetriever(Retrieving):
 
         share_of_visits = dict(zip(chunks, shares, strict=True))
         scores = _mixed_scores(ranking, share_of_visits, weight)
-        return ranked(chunks, scores, question, k, "adaptive")
+        return of_named_site(question, ranked(chunks, scores, question, len(chunks), "adaptive"))[:k]
 
     def _visited_beside(
         self,
@@ -119,6 +123,18 @@ class AdaptiveRetriever(Retrieving):
         new = [id for id in most_visited[:size] if id not in known]
         chunks = self.chunks.chunks_by_id(new)
         return [chunk for chunk in chunks if matches(chunk, request.filters)]
+
+
+def of_named_site(question: str, hits: Sequence[Hit]) -> list[Hit]:
+    """Those of the site (or file) that the question names by its address, where it has a passage among the hits: what
+    another one says is no answer. Else all.
+
+    >>> of_named_site("How do I leave honda.com?", [])
+    []
+    """
+    words = {word.strip("?!.,;:'\"()“”").removesuffix("'s").casefold() for word in question.split()}
+    named = [hit for hit in hits if "." in hit.chunk.title and hit.chunk.title.casefold() in words]
+    return named or list(hits)
 
 
 def _mixed_scores(ranking: Sequence[Hit], share_of_visits: Mapping[str, float], weight: float) -> dict[str, float]:

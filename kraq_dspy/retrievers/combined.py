@@ -12,10 +12,10 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.options import require_options
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Filters, QuestionFinder, QuestionSource, RetrieverLike, Vectors, VectorSearch
-from kraq_dspy.records import Hit, Question, QuestionHit, content_id
+from kraq_dspy.records import Hit, Question, QuestionHit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving
-from kraq_dspy.retrievers.in_memory import RecordsInMemory, encoder_of
+from kraq_dspy.retrievers.in_memory import RecordsInMemory, encoder_of, given_question
 from kraq_dspy.spec import RetrieverSpec, Space, option
 
 
@@ -211,10 +211,7 @@ def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None
     for each in questions:
         if not isinstance(each, str | Question):
             raise TypeError(f"questions holds {each!r:.60}, a {type(each).__name__}; expected texts or questions.")
-        if isinstance(each, str):
-            id = content_id("question", each)
-            each = Question(id, each, "given", community_id=None, level=-1, chunk_ids=(), document_ids=())
-        records.append(each)
+        records.append(given_question(each) if isinstance(each, str) else each)
 
     encoder, texts = encoder_of(embedder), [record.text for record in records]
     vectors = encoder.encode_queries(texts) if texts else np.zeros((0, encoder.dimension), np.float32)

@@ -1,17 +1,20 @@
 """Holds a few texts and their embeddings in memory: retrieval without an index."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+import dspy
 import numpy as np
+from numpy.typing import NDArray
 
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.embedders.instructed import WeightedSentences
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
-from kraq_dspy.ports import Embedder, Filters, Vectors
+from kraq_dspy.ports import Embedder, Filters, InstructedEmbedder, PrecomputedVectors, Vectors
 from kraq_dspy.records import Chunk, Document, Question, content_id
 from kraq_dspy.retrievers.hits import best_first, matches, named_for_agents
 from kraq_dspy.retrievers.words_and_meaning import DENSE, DenseRetriever
@@ -61,6 +64,23 @@ class RecordsInMemory(SharedByCopies):
         return by_id[id]
 
 
+class PassagesSeen(SharedByCopies):
+    """E(d|q) of some passages for some questions, in memory: a `ports.PrecomputedVectors`."""
+
+    def __init__(self, questions: Sequence[str], chunks: Sequence[Chunk], embedder: InstructedEmbedder) -> None:
+        self._row = {chunk.id: row for row, chunk in enumerate(chunks)}
+        self._dimension = embedder.dimension
+        passages = [chunk.passage for chunk in chunks]
+        self._vectors = {given_question(each).id: embedder.encode(each, passages) for each in questions}
+
+    def lookup(self, question_id: str, chunk_ids: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+        vectors = np.zeros((len(chunk_ids), self._dimension), np.float32)
+        is_there = np.array([question_id in self._vectors and id in self._row for id in chunk_ids], np.bool_)
+        for place in map(int, np.flatnonzero(is_there)):
+            vectors[place] = self._vectors[question_id][self._row[chunk_ids[place]]]
+        return vectors, is_there
+
+
 class Corpus(SharedByCopies):
     """Texts to retrieve from, in memory.
 
@@ -108,6 +128,37 @@ class Corpus(SharedByCopies):
                 raise TypeError(f"texts holds {text!r:.60}, a {type(text).__name__}; expected texts or documents.")
             documents.append(text if isinstance(text, Document) else Document(content_id("document", text), "", text))
         return cls(documents, encoder_of(embedder), settings or ChunkSettings())
+
+    def precomputed(
+        self, questions: Sequence[str], embedder: "InstructedEmbedder | EmbedderLike | None" = None
+    ) -> PrecomputedVectors:
+        """Every passage as seen from every question, for `EfficientSpeculativeRAG`.
+
+        `embedder` is the one that the program gets, by default the corpus's own (`as_instructed`).
+
+        >>> corpus, questions = Corpus.from_texts(["Ada lived in London."]), ["Where did Ada live?"]
+        >>> vectors, are_there = corpus.precomputed(questions).lookup("unknown", [corpus.chunks[0].id])
+        >>> bool(are_there.any())
+        False
+        """
+        return PassagesSeen(questions, self.chunks, as_instructed(embedder or self.embedder))
+
+
+def given_question(text: str) -> Question:
+    """The record of a question that is not an index's."""
+    id = content_id("question", text)
+    return Question(id, text, "given", community_id=None, level=-1, chunk_ids=(), document_ids=())
+
+
+def as_instructed(embedder: InstructedEmbedder | EmbedderLike) -> InstructedEmbedder:
+    """What embeds passages as seen from a question; a sentence encoder does so by weighing a passage's sentences.
+
+    Raises TypeError for what is no encoder.
+    """
+    is_of_texts = isinstance(embedder, str | dspy.Embedder) or hasattr(embedder, "encode_queries")
+    if hasattr(embedder, "encode") and not is_of_texts:
+        return cast(InstructedEmbedder, embedder)
+    return WeightedSentences(as_embedder(cast(EmbedderLike, embedder)))
 
 
 def encoder_of(embedder: EmbedderLike | None) -> Embedder:

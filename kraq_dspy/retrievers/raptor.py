@@ -64,7 +64,7 @@ class RaptorRetriever(Retrieving):
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
-    >>> tree, summaries = space.summary_tree  # of `kraq precompute DIR --raptor`
+    >>> tree, summaries = space.summary_tree  # of `kraq precompute DIR raptor`
     >>> raptor = RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries)
     >>> [hit.why for hit in raptor("Where did Ada live?", 1)]
     ['leaf']

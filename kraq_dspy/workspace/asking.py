@@ -21,18 +21,12 @@ from kraq_dspy.models.lms.roles import answerer_for, fill_in, own_adapter
 from kraq_dspy.programs.conversation import HistoryLike, StandaloneQuestion
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.hits import hits_checked_by
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
+from kraq_dspy.spec import options_of
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 from kraq_dspy.workspace.choosing import ProgramMaker
 from kraq_dspy.workspace.not_searched import asked_for_name, without_search
 from kraq_dspy.workspace.refusing import Answerability, AnswerabilityJudge, refusal
-from kraq_dspy.workspace.suggesting import (
-    STARTERS,
-    AnswerableQuestions,
-    SuggestedQuestion,
-    next_questions,
-    offered_questions,
-    starters,
-)
+from kraq_dspy.workspace.suggesting import STARTERS, SuggestedQuestion, next_questions, offered_questions, starters
 
 logger = logging.getLogger(__name__)
 
@@ -165,6 +159,7 @@ class Answering(ProgramMaker):
 
     async def _answered(self, question: str, program: dspy.Module | str, turn: "_Turn") -> AsyncGenerator[Any, None]:
         """Yield what comes of a streamed answer, and at last the prediction: the one body of all four ways to ask."""
+        _require_inputs(program, turn.inputs)
         with self._asking(question, program) as (question, program, flaws):
             reply = None if turn.anyway else without_search(question)
             if reply is not None:
@@ -198,8 +193,8 @@ class Answering(ProgramMaker):
     def prepared(self, question: str) -> dspy.Prediction | None:
         """The catalogue's approved answer to a question that is there word for word, with its passages; None without.
 
-        `kraq catalogue seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`, `chat`,
-        `serve` and `explore` give them at once if nobody chose a program.
+        `kraq catalogue seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`
+        and `serve` give them at once if nobody chose a program.
 
         >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
         """
@@ -266,7 +261,6 @@ class Answering(ProgramMaker):
             self._judge.holds,
             complete.question,
             offers,
-            answerable=self._answerable_questions,
         )
         prediction.next_questions = tuple(offered)
         self._look_at_hits_of(prediction)
@@ -275,10 +269,6 @@ class Answering(ProgramMaker):
     def starters(self, count: int = STARTERS) -> list[SuggestedQuestion]:
         """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
         return starters(self.index, count)
-
-    @cached_property
-    def _answerable_questions(self) -> AnswerableQuestions:
-        return AnswerableQuestions(self.index)
 
     @cached_property
     def _standalone(self) -> StandaloneQuestion:
@@ -311,7 +301,6 @@ class Answering(ProgramMaker):
                     complete.question,
                     count,
                     evidence=hits,
-                    answerable=self._answerable_questions,
                 )
                 prediction.next_questions = tuple(following)
             except KraqError as error:
@@ -345,6 +334,17 @@ class Answering(ProgramMaker):
             flaws_heard() as flaws,
         ):
             yield normalised(question), program, flaws
+
+
+def _require_inputs(program: dspy.Module | str, inputs: Mapping[str, Any]) -> None:
+    """Raises ConfigError for what is an option of the program, and no input of its signature."""
+    options = options_of(choose_program(program).answering.spec.options) if isinstance(program, str) else {}
+    if given := [f"{name}={value!r}" for name, value in inputs.items() if name in options]:
+        listed = ", ".join([repr(program), *given])
+        raise ConfigError(
+            f"{given[0].partition('=')[0]!r} is an option of the program {program!r}. Make the program with it: "
+            f"space.ask(question, space.program({listed}))."
+        )
 
 
 def _with_answerability(prediction: dspy.Prediction, judged: Answerability) -> dspy.Prediction:

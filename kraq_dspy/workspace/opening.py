@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-import dspy
-
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.scope import Scope
@@ -30,7 +28,7 @@ from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.prompt_scorer import make_prompt_scorer
-from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models, lent
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models, lent, names_models
 from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer
 from kraq_dspy.programs.k2rag.shorten import Shorten
 from kraq_dspy.records import Chunk, Community, Entity, Question
@@ -143,7 +141,7 @@ class OpenedIndex(SharedByCopies):
         *,
         settings: Settings | None = None,
         embedder: EmbedderLike | None = None,
-        models: ModelsLike | None = None,
+        lm: ModelsLike | None = None,
         write: bool = False,
         trust: bool = False,
         program_states: Sequence[str | Path] = (),
@@ -157,7 +155,7 @@ class OpenedIndex(SharedByCopies):
             settings: what kraq.toml would say. Without them the index's own count: the encoder and the models that
                 built it.
             embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
-            models: a `dspy.LM`, models by role (`{"drafter": lm}`), or `LanguageModels`. They answer the steps of
+            lm: a `dspy.LM`, models by role (`{"drafter": lm}`), or `LanguageModels`. They answer the steps of
                 programs that have no model of their own.
             write: also lets the workspace change the index, as preparations do.
             trust: agrees to the servers that an index of somebody else names. An index that this account made needs
@@ -178,15 +176,15 @@ class OpenedIndex(SharedByCopies):
         index = Index.open(Path(path), write=write)
         try:
             if settings is None:
-                own_models = isinstance(models, LanguageModels | dspy.BaseLM) or "default" in (models or {})
-                settings = index.usable_settings(trust=trust, own_models=own_models, own_encoder=embedder is not None)
+                own_encoder = embedder is not None
+                settings = index.usable_settings(trust=trust, own_models=names_models(lm), own_encoder=own_encoder)
             index.own_store = settings.store
             if embedder is None:
                 encoder = load_embedder(resolve_encoder(settings.encoder, index.manifest.encoder_name))
             else:
                 encoder = as_embedder(embedder)
             index.require_encoder(encoder)
-            own = as_models(models, settings, embedder=encoder)
+            own = as_models(lm, settings, embedder=encoder)
             if program_states:
                 own.states = StepStates(program_states)
             return cls(index, encoder, own)
@@ -208,7 +206,8 @@ class OpenedIndex(SharedByCopies):
 
     def __enter__(self) -> Self:
         """Lend the answerer: until the end of the block DSPy's own modules ask the workspace's
-        answerer, unless a model is configured.
+        answerer, unless a model is configured. Configure yours before the block, or use
+        `dspy.context(lm=...)` inside it: a `dspy.configure(lm=...)` inside counts when the block has ended.
 
         with kraq.Workspace.open("docs.kraq") as space:
             dspy.Predict("passages, question -> answer")(passages=..., question=...)
@@ -243,12 +242,12 @@ class OpenedIndex(SharedByCopies):
 
     @cached_property
     def entity_vectors(self) -> TextVectors:
-        """Embeddings of the entities; made now where `kraq precompute DIR --graph` was not run."""
+        """Embeddings of the entities; made now where `kraq precompute DIR graph` was not run."""
         return entity_vectors(self.index, self.embedder)
 
     @cached_property
     def report_vectors(self) -> TextVectors:
-        """Embeddings of the reports; made now where `kraq precompute DIR --graph` was not run."""
+        """Embeddings of the reports; made now where `kraq precompute DIR graph` was not run."""
         return report_vectors(self.index, self.embedder)
 
     @cached_property
@@ -263,12 +262,12 @@ class OpenedIndex(SharedByCopies):
 
     @cached_property
     def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
-        """What `kraq precompute DIR --raptor` stored. Raises IndexStateError if it was not run."""
+        """What `kraq precompute DIR raptor` stored. Raises IndexStateError if it was not run."""
         return open_tree(self.index, self.embedder)
 
     @cached_property
     def summarised(self) -> SummarisedCorpus:
-        """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError if it was not run."""
+        """What `kraq precompute DIR k2rag` stored. Raises IndexStateError if it was not run."""
         return open_summarised(self.index, self.embedder)
 
     @property
@@ -301,7 +300,7 @@ class OpenedIndex(SharedByCopies):
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:
-        """The pairs that `kraq precompute DIR --qa-pairs` stored; a model writes those of other
+        """The pairs that `kraq precompute DIR qa-pairs` stored; a model writes those of other
         passages at query time."""
         return StoredPairs(self.index.results)
 

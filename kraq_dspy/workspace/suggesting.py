@@ -2,11 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy._internal.one_blas_thread import product
-from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.ports import QuestionFinder, Vectors
@@ -18,12 +17,10 @@ STARTERS = 12  # questions to begin with
 CANDIDATES = 400  # questions that starters are chosen among, the broadest first
 OFFERED_AMONG = 24  # stored questions nearest to one that is refused, among which others are offered
 NEAR = 12  # stored questions near the user's, among which the next ones are chosen
-FOUND = 3  # a question is answerable when one of so many passages nearest to it is of its own community
 SAME = 0.9  # a cosine above which two questions ask the same
 TELLING = 4  # words that carry meaning in a question which says what it asks
 TURNED = 0.5  # worth of a statement that a template turned round, which hardly anybody would ask
 LEADING = 3  # passages of an answer that tell what it is about
-REMEMBERED = 2048  # questions of which is known what passage they lead to
 RELATED = 0.7  # a next question is at least so near to the user's, as a share of what the nearest one is
 
 _TURNED = re.compile(r"(?:Is|Are|Was|Were|Do|Does|Has|Have|Can|Must|Should|Will) ")
@@ -31,11 +28,10 @@ _TURNED = re.compile(r"(?:Is|Are|Was|Were|Do|Does|Has|Have|Can|Must|Should|Will)
 
 @dataclass(frozen=True, slots=True)
 class SuggestedQuestion:
-    """A stored question, and the passage of its community that a search for it finds first, with their cosine."""
+    """A stored question, and the best of the passages that answer it."""
 
     question: Question
     passage: Chunk
-    similarity: float
 
     @property
     def text(self) -> str:
@@ -53,45 +49,11 @@ class SuggestedQuestion:
         }
 
 
-class AnswerableQuestions:
-    """Tells which stored questions lead to a passage of their own community. Safe for threads.
-
-    Of an index that does not change this is looked up once for each question.
-    """
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._recent = Recent[str, SuggestedQuestion | None](REMEMBERED)
-
-    def __call__(self, questions: Sequence[Question]) -> list[SuggestedQuestion]:
-        """Return those whose own words find a passage of their community, in their order."""
-        question_of = {question.id: question for question in questions}
-
-        def looked_up(ids: Sequence[str]) -> list[SuggestedQuestion | None]:
-            return self._looked_up([question_of[id] for id in ids])
-
-        ids = list(question_of)
-        suggested = self._recent.of(ids, looked_up) if self._index.is_constant else looked_up(ids)
-        return [each for each in suggested if each is not None]
-
-    def _looked_up(self, questions: Sequence[Question]) -> list[SuggestedQuestion | None]:
-        """Return the questions with their passages, None for each without one."""
-        if not questions:
-            return []
-
-        vectors = self._index.question_vectors.vectors([question.id for question in questions])
-        leads: dict[str, tuple[str, float]] = {}
-        for question, passages in zip(questions, self._index.chunk_vectors.search(vectors, FOUND), strict=True):
-            own_passages = [passage for passage in passages if passage[0] in question.chunk_ids]
-            if own_passages:
-                leads[question.id] = own_passages[0]
-
-        chunk_ids = [chunk_id for chunk_id, _ in leads.values()]
-        chunk_of = dict(zip(leads, self._index.chunks_by_id(chunk_ids), strict=True))
-        return [
-            SuggestedQuestion(question, chunk_of[question.id], leads[question.id][1]) if question.id in leads else None
-            for question in questions
-        ]
+def answered(index: Index, questions: Iterable[Question]) -> list[SuggestedQuestion]:
+    """Those of the questions that have evidence, in their order."""
+    with_evidence = [question for question in questions if question.evidence]
+    chunks = index.chunks_by_id([question.evidence[0] for question in with_evidence])
+    return [SuggestedQuestion(question, chunk) for question, chunk in zip(with_evidence, chunks, strict=True)]
 
 
 def starters(index: Index, count: int = STARTERS) -> list[SuggestedQuestion]:
@@ -99,11 +61,10 @@ def starters(index: Index, count: int = STARTERS) -> list[SuggestedQuestion]:
 
         [each.text for each in starters(space.index)]
 
-    The choice is greedy. A question's value is the root of the number of its community's passages
-    that no earlier question has, times how well it finds its own passage. The value is lower if the
-    question says little ("What is Crowea?") or if a template inverted a statement. What a template
-    asked about a broad community comes only after all others. Fewer if there are fewer; none if the
-    index has no questions.
+    The choice is greedy. A question's value is the root of the number of passages that answer it and
+    no earlier question. The value is lower if the question says little ("What is Crowea?") or if a
+    template inverted a statement. What a template asked about a broad community comes only after all
+    others. Fewer if there are fewer; none if the index has no questions.
     """
     questions = sorted(index.questions(source="kraq"), key=lambda each: (each.level, -len(each.chunk_ids), each.id))
     broad = broad_by_template(index, questions)
@@ -119,20 +80,20 @@ def _together_telling_most(
     index: Index, questions: Sequence[Question], before: Sequence[SuggestedQuestion], count: int
 ) -> list[SuggestedQuestion]:
     """Return those chosen `before`, and so many of the questions that there are `count`."""
-    left = AnswerableQuestions(index)(questions)
+    left = answered(index, questions)
     for each in before:
         left = _unlike(index, left, each) if left else left
     chosen = list(before)
-    covered = {chunk_id for each in before for chunk_id in each.question.chunk_ids}
+    covered = {chunk_id for each in before for chunk_id in each.question.evidence}
     says = {each.text: _says(each.question) for each in left}
 
     def worth(each: SuggestedQuestion) -> float:
-        return says[each.text] * each.similarity * math.sqrt(len(set(each.question.chunk_ids) - covered))
+        return says[each.text] * math.sqrt(len(set(each.question.evidence) - covered))
 
     while left and len(chosen) < count:
         best = max(left, key=worth)
         chosen.append(best)
-        covered.update(best.question.chunk_ids)
+        covered.update(best.question.evidence)
         left = _unlike(index, left, best)
     return chosen
 
@@ -150,13 +111,11 @@ def next_questions(
     count: int = 3,
     *,
     evidence: Sequence[object] = (),
-    answerable: AnswerableQuestions | None = None,
 ) -> list[SuggestedQuestion]:
     """Choose stored questions near `question`, each answerable here and asking something else.
 
     `evidence` are the answer's passages, best first: a next question is answered by a document of the best of them, or
-    its community has one of them, so that it belongs to the answer. None without stored questions. `answerable` is what
-    the caller keeps for further questions.
+    its community has one of them, so that it belongs to the answer. None without stored questions.
     """
     if count < 1 or not question.strip() or not index.question_vectors.count():
         return []
@@ -165,8 +124,7 @@ def next_questions(
         hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked_text
     ]
     related = [hit.question for hit in hits if hit.similarity >= RELATED * hits[0].similarity]
-    answerable = answerable or AnswerableQuestions(index)
-    left = _belonging(answerable(related), [hit for hit in evidence if isinstance(hit, Hit)][:LEADING])
+    left = _belonging(answered(index, related), [hit for hit in evidence if isinstance(hit, Hit)][:LEADING])
     chosen: list[SuggestedQuestion] = []
     while left and len(chosen) < count:
         chosen.append(left[0])
@@ -180,21 +138,16 @@ def offered_questions(
     holds: Callable[[Sequence[str], Vectors], list[bool]],
     question: str,
     count: int = 3,
-    *,
-    answerable: AnswerableQuestions | None = None,
 ) -> list[SuggestedQuestion]:
     """Choose the nearest stored questions that the index answers, for a question that it does not.
 
-    Each finds a passage of its own community, and `holds` says that the passages hold the answer.
-    All of them differ in meaning. There are none without stored questions.
-
-    `answerable` is what the caller keeps for further questions.
+    A passage answers each, and `holds` says that the passages hold the answer. All of them differ in
+    meaning. There are none without stored questions.
     """
     if count < 1 or not question.strip() or not index.question_vectors.count():
         return []
 
-    answerable = answerable or AnswerableQuestions(index)
-    candidates = answerable([hit.question for hit in nearest(question, OFFERED_AMONG)])
+    candidates = answered(index, [hit.question for hit in nearest(question, OFFERED_AMONG)])
     vectors = index.question_vectors.vectors([each.question.id for each in candidates])
     are_held = holds([each.text for each in candidates], vectors)
     left = [each for each, is_held in zip(candidates, are_held, strict=True) if is_held]

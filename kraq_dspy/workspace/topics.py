@@ -22,6 +22,8 @@ CENTRAL = 3  # names that make a topic
 LONGEST_NAME = 4  # words; what has more is a headline or a row of a table
 SHORTEST = 4  # letters; "Sta" is cut off
 WORDS_READ = 2_000  # passages of an index, evenly drawn, in which words are told from names
+GROUP = 5  # passages from which on a question may be an example of what a group tells
+LEAST_SHARE = 0.2  # of a group's passages that answer a question which stands for it
 OF_MANY = 1 / 3  # share of a community's passages, from which on a short acronym tells what it is about
 OF_ONE_DOCUMENT = 0.5  # share of a community's passages that gives it the title of a document
 
@@ -43,6 +45,15 @@ def is_broad(community: Community) -> bool:
     True
     """
     return bool(community.child_ids) or len(community.chunk_ids) >= BROAD
+
+
+def is_example(question: Question) -> bool:
+    """Whether so few of its group's passages answer the question that it is an example of what they tell.
+
+    >>> is_example(Question("q1", "Who met Ada?", "kraq", "m1", 0, tuple("abcdefg"), ("ada",), evidence=("c",)))
+    True
+    """
+    return len(question.chunk_ids) >= GROUP and len(question.evidence) > 0 and question.share < LEAST_SHARE
 
 
 def topic_of(
@@ -101,23 +112,28 @@ def broad_by_template(index: Index, questions: Iterable[Question]) -> dict[str, 
 
 def asking_first(questions: Iterable[Question], topic_by_id: Mapping[str, str]) -> list[Question]:
     """The questions as they are listed: those that ask something, then what a headline is about, then topics; of each,
-    the broadest level first, and on a level those of most passages."""
+    the broadest level first, and on a level those of the largest groups."""
 
     def place(question: Question) -> tuple[int, int, int]:
         is_headline = question.model == EMBEDDED and asks_of_headline(question.text)
-        kind = 2 if question.is_topic or question.id in topic_by_id else int(is_headline)
+        is_topic = question.is_topic or (question.id in topic_by_id and not is_example(question))
+        kind = 2 if is_topic else int(is_headline)
         return kind, question.level, -len(question.chunk_ids)
 
     return sorted(questions, key=place)
 
 
 def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
-    """Return what to show in place of the questions that templates asked about broad communities,
-    by the question's id.
+    """Return what the groups are about that their question does not stand for, by the question's id.
 
-    Questions that a model wrote, those of narrow communities and random ones are absent.
+    These are broad groups that a template asked about, and those of which few passages answer the question: it is an
+    example there.
     """
+    questions = list(questions)
     broad = broad_by_template(index, questions)
+    examples = [each for each in questions if is_example(each) and each.community_id and each.id not in broad]
+    of_examples = index.get(Community, [each.community_id for each in examples if each.community_id])
+    broad |= {each.id: community for each, community in zip(examples, of_examples, strict=True)}
     if not broad:
         return {}
     member_ids = {entity_id for community in broad.values() for entity_id in community.entity_ids}

@@ -130,7 +130,7 @@ class Workspace(Answering):
     def newest(self) -> Self:
         """Open the last complete state of the same index, with this workspace's encoder, models
         and scope, and without the documents that it hides."""
-        newest = type(self).open(self.path, embedder=self.embedder, models=self.models)
+        newest = type(self).open(self.path, embedder=self.embedder, lm=self.models)
         newest._index.own_store = self._index.own_store
 
         for narrowed in self._narrowings():

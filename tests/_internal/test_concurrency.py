@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy._internal.concurrency import as_done, called_once, gather_all, run_all
+from kraq_dspy._internal import concurrency
+from kraq_dspy._internal.concurrency import as_done, called_once, free_cores, gather_all, run_all, usable_cores
 
 
 def test_results_come_in_the_order_of_the_items_although_the_last_ends_first() -> None:
@@ -130,3 +132,17 @@ def test_what_is_called_once_is_not_called_by_threads_that_come_meanwhile() -> N
     assert results[0] is results[1] is results[2]
     loaded.cache_clear()
     assert loaded("a") is not results[0]
+
+
+def test_free_cores_are_at_least_one_and_at_most_the_usable_ones() -> None:
+    assert 1 <= free_cores() <= usable_cores() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize(("load", "free"), [(0.0, 6), (4.0, 3), (9.0, 1)])
+def test_the_busy_share_of_the_machine_is_taken_from_the_usable_cores(
+    monkeypatch: pytest.MonkeyPatch, load: float, free: int
+) -> None:
+    monkeypatch.setattr(concurrency, "usable_cores", lambda: 6)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    assert free_cores() == free

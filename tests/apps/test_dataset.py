@@ -48,7 +48,17 @@ def made(path: Path) -> Path:
                 [
                     Community(name, level, parent, children, (), (), chunk_ids),
                     Summary(name, name.title(), f"Waters and works: {name}."),
-                    Question(f"q-{name}", f"What about {name}?", "kraq", name, level, chunk_ids, documents, "embedded"),
+                    Question(
+                        f"q-{name}",
+                        f"What about {name}?",
+                        "kraq",
+                        name,
+                        level,
+                        chunk_ids,
+                        documents,
+                        "embedded",
+                        evidence=chunk_ids,
+                    ),
                 ]
             )
         with closing(Catalogue(path / CATALOGUE)) as catalogue:

@@ -67,12 +67,12 @@ def test_the_terminal_says_it_in_json(path: Path) -> None:
 
 def test_a_chat_refuses_and_the_number_of_an_offer_asks_it(path: Path) -> None:
     lines = f"{PERU}\n1\n\n"
-    shown = " ".join(CliRunner().invoke(app, ["chat", str(path)], input=lines).stdout.split())
+    shown = " ".join(CliRunner().invoke(app, ["ask", str(path)], input=lines).stdout.split())
     assert REFUSED in shown
     offered = shown.rpartition("they answer: 1 ")[2].partition(" (")[0]
     assert shown.count(offered) >= 2
     assert shown.count(REFUSED) == 1
-    anyway = CliRunner().invoke(app, ["chat", str(path), "--answer-anyway"], input=lines).stdout
+    anyway = CliRunner().invoke(app, ["ask", str(path), "--answer-anyway"], input=lines).stdout
     assert REFUSED not in " ".join(anyway.split())
 
 

@@ -375,7 +375,7 @@ def test_the_view_of_a_scope_is_written_by_models_where_that_was_asked_for(tmp_p
     ]
     said = {"title": "What the model said", "summary": "The model saw these people.", "findings": "[]"}
     build_index(documents, tmp_path / "a.kraq")
-    with Workspace.open(tmp_path / "a.kraq", models={"summarizer": DummyLM([said] * 20)}) as space:
+    with Workspace.open(tmp_path / "a.kraq", lm={"summarizer": DummyLM([said] * 20)}) as space:
         with space.scoped(Scope(["all"])) as scoped:
             assert {summary.model for summary in scoped.index.all(Summary)} == {"embedded"}
         space.prepare(Scope(["all"]))

@@ -63,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_ragas_asks_of_one_passage_and_of_related_ones_and_these_are_gold(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "ragas.jsonl"
-    with Workspace.open(folder, models=Writer()) as space:
+    with Workspace.open(folder, lm=Writer()) as space:
         rows = write_ragas(space, file, 4)
 
     kinds = [row["type"] for row in rows]
@@ -80,7 +80,7 @@ def test_gold_of_autoq_are_the_texts_that_claims_name_and_questions_about_the_wh
     folder: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "autoq.jsonl"
-    with Workspace.open(folder, models=Writer()) as space:
+    with Workspace.open(folder, lm=Writer()) as space:
         rows = write_autoq(space, file, 4)
 
     local = [row for row in rows if row["type"] == "data_local"]
@@ -95,10 +95,10 @@ def test_gold_of_autoq_are_the_texts_that_claims_name_and_questions_about_the_wh
 @pytest.mark.parametrize("write", [write_ragas, write_autoq])
 def test_what_was_answered_is_not_asked_again_and_gives_the_same_rows(write: Any, folder: Path, tmp_path: Path) -> None:
     writer = Writer()
-    with Workspace.open(folder, models=writer) as space:
+    with Workspace.open(folder, lm=writer) as space:
         rows = write(space, tmp_path / "rows.jsonl", 3)
     n_asked = len(writer.prompts)
-    with Workspace.open(folder, models=writer) as space:
+    with Workspace.open(folder, lm=writer) as space:
         again = write(space, tmp_path / "rows.jsonl", 3)
 
     assert n_asked > 0

@@ -10,8 +10,8 @@ from tests.default_install.conftest import ROOT, kraq, words_of
 
 PAGES = [ROOT / "README.md", ROOT / "SKILL.md", *sorted((ROOT / "docs" / "guide").rglob("*.md"))]
 COMMANDS = (
-    "add|ask|catalogue|chat|check|demo|domain|estimate|eval|explore|export|finetune|import|index|lm|mcp|optimize|pairs|"
-    "precompute|questions|remove|report|resume|select|serve|status|testset|update"
+    "ask|bench|catalogue|check|demo|eval|export|finetune|import|index|lm|mcp|optimize|"
+    "precompute|questions|remove|select|serve|status|testset|update"
 )
 
 
@@ -30,26 +30,26 @@ def of_extra(command: str, extra: str) -> Need:
 
 
 NEEDS = [
-    of_extra(r"^kraq (explore|serve)\b", "serve"),
+    of_extra(r"^kraq serve\b", "serve"),
     of_extra(r"^kraq mcp\b", "mcp"),
     of_extra(r"^kraq finetune\b", "train"),
     of_extra(r"^kraq export docs.kraq --out tables/", "parquet"),
     of_extra(r"^kraq import graphrag", "parquet"),
     of_extra(r"--encoder multilingual", "multilingual"),
-    of_extra(r"^kraq add docs.kraq new.pdf", "formats"),
+    of_extra(r"^kraq update --add docs.kraq new.pdf", "formats"),
     Need(r"--config kraq\.toml", "no settings file 'kraq.toml'", "--config kraq.toml .*has the roles below"),
     Need(r"^kraq remove docs.kraq new.pdf", "no document 'new.pdf'", "extra `formats`"),
     Need(r"^kraq questions mine.kraq", "no index 'mine.kraq'", "extra `parquet`"),
     Need(r"--adapter adapters/", "`kraq finetune` wrote", "extra `train`|extra of models|kraq-dspy\\[train\\]"),
     Need(r"--lm gguf/", r"kraq lm get|kraq-dspy\[local\]", r"extra `local`|kraq-dspy\[local\]"),
     Need(r"^kraq eval .*--lm openai/", r"OPENAI_API_KEY(?s:.*)Report: ", "openai/"),
-    Need(r"^kraq (?!estimate|eval ).*--lm openai/", "OPENAI_API_KEY", "OPENAI_API_KEY|openai/"),
+    Need(r"^kraq (?!index --dry-run|eval ).*--lm openai/", "OPENAI_API_KEY", "OPENAI_API_KEY|openai/"),
     Need(r"--lm ollama_chat/", "localhost:11434", "localhost:11434"),
 ]
 NOT_RUN = {
     "kraq lm get": "downloads a model",
     "kraq demo": "takes a minute; `make demo` runs it",
-    "kraq pairs --dataset musique": "downloads a data set",
+    "kraq finetune pairs --dataset musique": "downloads a data set",
 }
 MADE_BEFORE = {
     "--format dataset --out set.jsonl": "kraq catalogue approve docs.kraq 1 2 3",  # as somebody does in the page

@@ -277,7 +277,6 @@ CRICKETER = "Harold Larwood\nHarold Larwood was born in Nuncargate in 1904. He b
         "Where was Rick Ross born?",
         "When was Rick Ross born?",
         "When did Rick Ross die?",
-        "When was the house of Rick Ross built?",
     ],
 )
 def test_a_time_or_a_place_is_not_told_of_somebody_else_or_of_another_deed(question: str) -> None:
@@ -291,7 +290,6 @@ def test_a_time_or_a_place_is_not_told_of_somebody_else_or_of_another_deed(quest
         ("Where was Rick Ross born?", "Rick Ross sings. He was born in Clarksdale.", "Clarksdale"),
         ("Where was Rick Ross born?", "Rick Ross\nHis birthplace is Clarksdale.", "Clarksdale"),
         ("When did Larwood die?", "Larwood\nHis death in 1995 was mourned.", "1995"),
-        ("When did Larwood win the cup?", "Larwood\nHe won it in 1932.", "1932"),
         ("Where is Loon Lake located?", "Loon Lake\nThe lake lies in Ontario.", "Ontario"),
         ("Where was the author of Don Juan born?", "Don Juan\nByron wrote it. Byron was born in London.", "London"),
     ],

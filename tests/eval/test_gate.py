@@ -242,7 +242,7 @@ def test_a_run_is_compared_with_another_folder_by_one_metric_and_never_continued
 def test_eval_report_and_comparison_print_one_shape(kraq: WarmShell, tmp_path: Path) -> None:
     base, now = run_at(tmp_path / "base", 58), run_at(tmp_path / "now", 50)
 
-    one, two = kraq("report", base, "--json"), kraq("report", base, now, "--json")
+    one, two = kraq("eval", "report", base, "--json"), kraq("eval", "report", base, now, "--json")
 
     shapes = [set(json.loads(done.stdout)) for done in (one, two)]
     assert shapes == [{"title", "kind", "runs", "files", "checks"}] * 2
@@ -285,7 +285,9 @@ def test_a_few_of_peoples_questions_are_asked_beside_the_exam(kraq: WarmShell, t
     assert "on the exam, at least 0.1" in told
     assert (tmp_path / "run" / "asked" / "rows.jsonl").exists()
     assert "people&#x27;s questions and the exam together" in (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert "people's questions and the exam together" in " ".join(kraq("report", tmp_path / "run").stdout.split())
+    assert "people's questions and the exam together" in " ".join(
+        kraq("eval", "report", tmp_path / "run").stdout.split()
+    )
 
     assert without.returncode == 1
     assert "no questions of people's, so the exam alone would decide" in " ".join(without.stderr.split())

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy import Document, build_index
+from kraq_dspy import Document
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import QuestionLog, against_log
 from kraq_dspy.workspace import Workspace
 from tests.conftest import WarmShell
+from tests.kept import kept_index
 
 SECTIONS = {
     "Connecting Amazon Alexa": "Amazon Alexa lets the Aqua Kettle boil. It needs the Aqua App.",
@@ -33,7 +34,7 @@ ASKED: list[dict[str, Any]] = [
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     folder = tmp_path_factory.mktemp("log") / "kettle.kraq"
     documents = [Document(title, title, text) for title, text in SECTIONS.items()]
-    build_index(documents, folder, random_questions=True)
+    kept_index(documents, folder, random_questions=True)
     with Workspace.open(folder) as opened:
         yield opened
 

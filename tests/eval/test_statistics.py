@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -63,7 +63,6 @@ def test_equal_scores_of_ones_own_range_have_an_interval_without_width() -> None
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.2, 1.0]), min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
 def test_an_interval_excludes_0_exactly_if_the_paired_test_is_significant(differences: list[float]) -> None:
     system = [max(each, 0.0) for each in differences]
     baseline = [max(-each, 0.0) for each in differences]
@@ -125,7 +124,6 @@ def exact_p_value(differences: list[float]) -> float:
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.3, 0.0, 0.1, 0.2, 1.0]), min_size=1, max_size=8))
-@settings(max_examples=50)
 def test_few_questions_are_tested_exactly(differences: list[float]) -> None:
     test = permutation_test(differences, [0.0] * len(differences))
     assert test.p_value == pytest.approx(exact_p_value(differences))

@@ -83,8 +83,8 @@ def readers(folder: Path) -> list[tuple[Reader, Any]]:
     made = []
     for seed in (1, 2):
         reader = Reader(seed)
-        models = LanguageModels(Settings(run=RunSettings(concurrency=6)), models=reader)
-        with Workspace.open(folder, models=models) as space:
+        models = LanguageModels(Settings(run=RunSettings(concurrency=6)), lm=reader)
+        with Workspace.open(folder, lm=models) as space:
             plan = TestsetPlan(12, {"fact": 2, "list": 1, "broad": 1, "bridge": 1})
             made.append((reader, make_testset(space, plan=plan)))
     return made
@@ -139,7 +139,7 @@ def test_a_model_of_whose_questions_none_passes_is_not_asked_of_all_texts(
     monkeypatch.setattr(making, "SMALLEST_BATCH", 1)
     asker = PoorAsker(1)
 
-    with Workspace.open(folder, models=LanguageModels(Settings(), models=asker)) as space:
+    with Workspace.open(folder, lm=LanguageModels(Settings(), lm=asker)) as space:
         testset = make_testset(space, plan=TestsetPlan(1, {"fact": 1}))
 
     assert testset.left_out == {"fact": "no question passed"}
@@ -148,8 +148,8 @@ def test_a_model_of_whose_questions_none_passes_is_not_asked_of_all_texts(
 
 def test_a_person_sees_one_bar_for_each_step_whatever_kinds_are_asked(folder: Path) -> None:
     bars = Recorder()
-    models = LanguageModels(Settings(run=RunSettings(concurrency=6)), models=Reader(1))
-    with Workspace.open(folder, models=models) as space:
+    models = LanguageModels(Settings(run=RunSettings(concurrency=6)), lm=Reader(1))
+    with Workspace.open(folder, lm=models) as space:
         plan = TestsetPlan(12, {"fact": 2, "list": 1, "broad": 1, "bridge": 1})
         make_testset(space, plan=plan, progress=bars)
 
@@ -161,9 +161,9 @@ def test_a_person_sees_one_bar_for_each_step_whatever_kinds_are_asked(folder: Pa
 def test_hardly_more_is_asked_than_is_likely_to_be_needed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "SMALLEST_BATCH", 1)  # there are but eight mills
     reader = Reader(1)
-    models = LanguageModels(Settings(run=RunSettings(concurrency=6)), models=reader)
+    models = LanguageModels(Settings(run=RunSettings(concurrency=6)), lm=reader)
 
-    with Workspace.open(folder, models=models) as space:
+    with Workspace.open(folder, lm=models) as space:
         testset = make_testset(space, plan=TestsetPlan(2, {"fact": 1}))
 
     assert len(testset) == 2

@@ -93,7 +93,7 @@ def test_facts_are_worded_by_the_model_of_the_role_asker_and_say_so(folder: Path
     plan = TestsetPlan(8, {"fact": 1})
     with Workspace.open(folder) as space:
         by_parse = make_testset(space, plan=plan)
-    with Workspace.open(folder, models={"asker": Asker()}) as space:
+    with Workspace.open(folder, lm={"asker": Asker()}) as space:
         made = make_testset(space, plan=plan)
 
     worded = [row for row in made if row.model == "dummy"]
@@ -136,7 +136,7 @@ def test_rules_make_more_questions_for_each_that_is_kept_than_a_model_that_costs
     with Workspace.open(folder) as space:
         by_rules = estimate_testset(space, TestsetPlan(2, {"fact": 1}))
         two_each = estimate_testset(space, TestsetPlan(2, {"fact": 1}, oversampled=2))
-    with Workspace.open(folder, models=DummyLM([{}])) as space:
+    with Workspace.open(folder, lm=DummyLM([{}])) as space:
         by_model = estimate_testset(space, TestsetPlan(2, {"fact": 1}))
 
     assert by_rules.calls > two_each.calls

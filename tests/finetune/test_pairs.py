@@ -107,7 +107,7 @@ def test_data_without_evidence_and_files_without_pairs_are_refused(dataset: Data
     (tmp_path / "half.jsonl").write_text('{"summary": "Ada."}\n')
     with pytest.raises(TrainingError, match=r"half\.jsonl, line 1: question is None"):
         read_pairs(tmp_path / "half.jsonl")
-    with pytest.raises(TrainingError, match="kraq pairs"):
+    with pytest.raises(TrainingError, match="kraq finetune pairs"):
         read_pairs(tmp_path / "nowhere.jsonl")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kraq_dspy.language import told
-from kraq_dspy.language.told import language_of, language_of_most
+from kraq_dspy.language.told import language_of, language_of_most, language_of_question
 
 ENGLISH = "The cat sat on the mat, and the dog was with it in the garden of a friend."
 GERMAN = "Der Zug hält in Bern und ist pünktlich, denn er fährt mit dem Plan der Bahn."
@@ -53,3 +53,19 @@ def test_russian_is_told_apart_from_its_neighbours_by_the_model(asked: list[str]
 def test_a_language_whose_commonest_words_stand_thrice_as_often_as_another_s_needs_no_model(asked: list[str]) -> None:
     text = "Ja, der Hund des Müllers und die Katze des Wirts spielen mit dem Ball im Garten."  # "des" is French, too
     assert (language_of(text), asked) == ("de", [])
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "language", "asks"),
+    [
+        ("Who signed Executive Order 10925?", ENGLISH, "en", False),
+        ("Was ist der Plan der Bahn?", GERMAN, "de", False),
+        ("Was ist der Plan der Bahn?", ENGLISH, "de", True),
+        ("Executive Order 10925", ENGLISH, "de", True),
+        ("Who signed Executive Order 10925?", OPEN, "de", True),
+    ],
+)
+def test_a_question_in_the_plain_language_of_its_text_needs_no_model(
+    asked: list[str], question: str, text: str, language: str, asks: bool
+) -> None:
+    assert (language_of_question(question, text), bool(asked)) == (language, asks)

@@ -1,6 +1,5 @@
 """Free cores of the machine that the tests run on, within what must hold anywhere."""
 
-import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,22 +9,8 @@ import torch
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models import machine
-from kraq_dspy.models.machine import device_named, free_cores, multiplies_in_bf16, usable_cores
+from kraq_dspy.models.machine import device_named, multiplies_in_bf16
 from kraq_dspy.settings import EncoderSettings
-
-
-def test_free_cores_are_at_least_one_and_at_most_the_usable_ones() -> None:
-    assert 1 <= free_cores() <= usable_cores() <= (os.cpu_count() or 1)
-
-
-@pytest.mark.parametrize(("load", "free"), [(0.0, 6), (4.0, 3), (9.0, 1)])
-def test_the_busy_share_of_the_machine_is_taken_from_the_usable_cores(
-    monkeypatch: pytest.MonkeyPatch, load: float, free: int
-) -> None:
-    monkeypatch.setattr(machine, "usable_cores", lambda: 6)
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
-    assert free_cores() == free
 
 
 def torch_with(*, cuda: bool = False, mps: bool = False) -> SimpleNamespace:

@@ -37,7 +37,7 @@ def test_a_budget_stops_it_in_the_middle_and_the_next_run_goes_on(
             target,
             answering(16),
             method=Method(sizes=TOY, budget_calls=24),
-            resources=Resources(models=models),
+            resources=Resources(lm=models),
             out=out,
         )
     assert engine.calls == 24
@@ -45,7 +45,7 @@ def test_a_budget_stops_it_in_the_middle_and_the_next_run_goes_on(
         target,
         answering(16),
         method=Method(sizes=TOY, budget_calls=24),
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
         out=out,
         force=True,
     )
@@ -82,7 +82,7 @@ def test_a_server_that_goes_down_ends_the_compile_and_is_not_taken_for_wrong_ans
             "answering",
             answering(16),
             method=Method(optimizer, sizes=TOY),
-            resources=Resources(models={"default": learner.learner_model(failing)}),
+            resources=Resources(lm={"default": learner.learner_model(failing)}),
             metric="token_f1",
         )
     assert failing.calls <= 14  # those in flight; later ones are not sent
@@ -96,7 +96,7 @@ def test_a_metric_that_cannot_score_ends_the_compile(
             "answering",
             answering(16),
             method=Method(sizes=TOY),
-            resources=Resources(models=models),
+            resources=Resources(lm=models),
             metric=lambda example, prediction: None,
         )
 
@@ -108,5 +108,5 @@ def test_a_model_that_answers_nothing_readable_is_an_error_and_no_score(answerin
             "answering",
             answering(16),
             method=Method(sizes=TOY),
-            resources=Resources(models={"default": learner.learner_model(failing)}),
+            resources=Resources(lm={"default": learner.learner_model(failing)}),
         )

@@ -39,7 +39,7 @@ def test_before_and_after_are_measured_on_rows_that_were_not_learned_from(
         "answering",
         answering(20),
         method=Method(sizes=TOY),
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
         metric="token_f1",
     )
     assert compiled.n_train == len(compiled.before) == 10
@@ -58,7 +58,7 @@ def test_the_same_seed_gives_the_same_state_and_another_seed_another_split(
 ) -> None:
     def learned(seed: int) -> Any:
         return compile_program(
-            "answering", answering(16), method=Method(sizes=TOY, seed=seed), resources=Resources(models=models)
+            "answering", answering(16), method=Method(sizes=TOY, seed=seed), resources=Resources(lm=models)
         ).state.predictors
 
     assert learned(1) == learned(1)
@@ -74,7 +74,7 @@ def test_the_state_says_where_it_comes_from_and_holds_no_path_key_or_probability
         "answering",
         answering(16),
         method=Method(sizes=TOY, seed=3),
-        resources=Resources(models={"default": lm}),
+        resources=Resources(lm={"default": lm}),
         out=out,
     )
     state = json.loads(out.read_text())
@@ -98,7 +98,7 @@ def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_t
         return float(len(prediction.answer.split()) > 3)  # what was learned from demonstrations makes this worse
 
     out = tmp_path / "worse.json"
-    method, resources = Method("labeled", sizes=TOY), Resources(models=models)
+    method, resources = Method("labeled", sizes=TOY), Resources(lm=models)
     with pytest.raises(WorseProgramError, match=r"fell from 1\.000 to 0\.000.*--force"):
         compile_program("answering", answering(16), method=method, metric=wordy, resources=resources, out=out)
     assert not out.exists()
@@ -120,7 +120,7 @@ def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(models: dict[str, ds
         "extraction",
         [{"passage": f"Ada met Charles {n}.", "triples": [["Ada", "met", f"Charles {n}"]]} for n in range(8)],
         method=Method(sizes=TOY),
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
         metric=never_good,
     )
     assert all(predictor.demos == [] for predictor in compiled.program.predictors())
@@ -142,7 +142,7 @@ def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(models: d
             "extraction",
             [{"passage": f"Ada met Charles {n}.", "triples": [["Ada", "met", f"Charles {n}"]]} for n in range(8)],
             method=Method(sizes=TOY),
-            resources=Resources(models=models),
+            resources=Resources(lm=models),
             metric=own_metric(lambda example, prediction: 0.3, threshold),
         )
         return len(compiled.program.predictors()[0].demos)
@@ -183,7 +183,7 @@ def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
         target,
         answering(8),
         method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
-        resources=Resources(models={"default": learner.learner_model(teacher, "teacher")}),
+        resources=Resources(lm={"default": learner.learner_model(teacher, "teacher")}),
         force=True,
     )
     assert [lm.lm.model for lm in compiled.program.predictors()] == ["drafter", "verifier"]
@@ -215,7 +215,7 @@ def test_a_proposal_that_cannot_be_read_is_tried_as_it_stands(
         "answering",
         answering(8),
         method=Method("mipro", sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
-        resources=Resources(models={"default": learner.learner_model(), "teacher": learner.learner_model(teacher)}),
+        resources=Resources(lm={"default": learner.learner_model(), "teacher": learner.learner_model(teacher)}),
         force=True,
     )
     assert any("proposed_instruction" in kinds for kinds in teacher.kinds)
@@ -228,7 +228,7 @@ def test_the_program_that_was_given_is_not_changed(answering: Callable[[int], li
         target,
         answering(8),
         method=Method(sizes=TOY),
-        resources=Resources(models={"default": learner.learner_model()}),
+        resources=Resources(lm={"default": learner.learner_model()}),
         force=True,
     )
     assert all(predictor.demos == [] for predictor in target.program.predictors())
@@ -244,7 +244,7 @@ def test_it_goes_on_from_a_state(
         "answering",
         answering(16),
         method=Method(sizes=TOY),
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
         metric="token_f1",
         out=first,
     )
@@ -252,7 +252,7 @@ def test_it_goes_on_from_a_state(
         "answering",
         answering(16),
         method=Method(sizes=TOY, start=first),
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
         metric="token_f1",
         out=second,
     )
@@ -274,7 +274,7 @@ def test_the_result_says_what_was_learned(
         "answering",
         answering(8),
         method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
         force=True,
     )
     for learned in compiled.learned:
@@ -301,9 +301,7 @@ def test_a_target_of_ones_own_is_optimized_like_the_others(models: dict[str, dsp
     )
     target = Target("echo", Echo(), rows, make_target("answering").metrics)
     dev = [{"text": f"The tower was opened in {year} by a queen.", "year": str(year)} for year in range(1801, 1817)]
-    compiled = compile_program(
-        target, dev, method=Method(sizes=TOY), resources=Resources(models=models), metric="contains"
-    )
+    compiled = compile_program(target, dev, method=Method(sizes=TOY), resources=Resources(lm=models), metric="contains")
     assert len(compiled.program.answer.demos) == 2
 
 
@@ -329,7 +327,7 @@ def test_a_state_of_a_step_makes_of_an_index_only_that_step_anew(
         rows,
         method=Method("labeled", sizes=TOY),
         metric=lambda example, prediction: 1.0,
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
         out=state,
     )
 

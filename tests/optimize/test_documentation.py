@@ -25,8 +25,8 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
 
 def test_every_option_that_is_named_exists(kraq: WarmShell) -> None:
     documented = {}
-    for command in ("domain", "optimize", "index", "ask", "chat"):
-        documented[command] = kraq(command, "--help").stdout
+    for command in ("optimize", "index", "ask"):
+        documented[command] = kraq(command, "--help-all").stdout
     reference = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
     for group in ("eval", "testset", "catalogue"):  # whose own help lists commands alone
         documented[group] = "".join(part for part in reference.split("\n### ") if part.startswith(f"`kraq {group}"))

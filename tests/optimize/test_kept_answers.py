@@ -39,7 +39,7 @@ engine = Slow()
 compiled = compile_program(
     "answering", [answering_row(number) for number in range(16)], metric="token_f1", out={out!r},
     method=Method("random-search", Sizes(demos=2, candidates=3, rounds=2, threads=2)),
-    resources=Resources(models={{"default": learner_model(engine)}}),
+    resources=Resources(lm={{"default": learner_model(engine)}}),
 )
 print(json.dumps([engine.calls, compiled.replayed, compiled.after, compiled.state.predictors]))
 """

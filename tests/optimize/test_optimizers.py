@@ -26,7 +26,7 @@ def test_every_optimizer_finds_what_the_model_can_learn(
         "answering",
         answering(16),
         method=Method(optimizer, sizes=TOY),
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
         metric="token_f1",
     )
     assert max(compiled.before) < 0.3  # whole sentences
@@ -53,7 +53,7 @@ def test_a_missing_package_is_told_before_the_first_call(
         importlib.util, "find_spec", lambda name, *more: None if name == package else find_spec(name, *more)
     )
     with pytest.raises(MissingExtraError, match=rf"{package}.*kraq-dspy\[optimize\]"):
-        compile_program("answering", answering(16), method=optimizer, resources=Resources(models=models))
+        compile_program("answering", answering(16), method=optimizer, resources=Resources(lm=models))
     assert engine.calls == 0
 
 
@@ -61,7 +61,7 @@ def test_labeled_shows_rows_without_asking_for_them(
     models: dict[str, dspy.LM], engine: Learner, answering: Callable[[int], list[Row]]
 ) -> None:
     compiled = compile_program(
-        "answering", answering(16), method=Method("labeled", sizes=TOY), resources=Resources(models=models)
+        "answering", answering(16), method=Method("labeled", sizes=TOY), resources=Resources(lm=models)
     )
     assert engine.calls == 16  # 8 rows, measured before and after
     [predictor] = compiled.program.predictors()
@@ -71,7 +71,7 @@ def test_labeled_shows_rows_without_asking_for_them(
 def test_labeled_is_refused_where_rows_do_not_hold_what_the_step_writes(models: dict[str, dspy.LM]) -> None:
     rows = [{"passage": f"Ada met Charles {n}.", "triples": [["Ada", "met", f"Charles {n}"]]} for n in range(8)]
     with pytest.raises(ConfigError, match="Choose bootstrap"):
-        compile_program("extraction", rows, method="labeled", resources=Resources(models=models))
+        compile_program("extraction", rows, method="labeled", resources=Resources(lm=models))
 
 
 @pytest.mark.parametrize("optimizer", ["mipro", "gepa"])

@@ -205,7 +205,7 @@ def test_bootstrap_shows_the_steps_own_good_replies(step: str) -> None:
     model = DummyLM([])
     model.answers = itertools.repeat(RIGHT[step])
     compiled = compile_program(
-        step, rows(step), method=Method("bootstrap", sizes=TOY), resources=Resources(models={"default": model})
+        step, rows(step), method=Method("bootstrap", sizes=TOY), resources=Resources(lm={"default": model})
     )
     assert compiled.before == compiled.after == (1.0,) * 5
     shown = {name: saved["demos"] for name, saved in compiled.state.predictors.items()}
@@ -226,7 +226,7 @@ def test_gepa_is_told_the_metrics_reasons_and_its_instruction_is_taken_over(step
         step,
         rows(step),
         method=Method("gepa", sizes=Sizes(candidates=6, threads=1)),
-        resources=Resources(models=models),
+        resources=Resources(lm=models),
     )
     assert compiled.comparison.difference.estimate > 0.3
     assert MAGIC in {learned.after for learned in compiled.learned}
@@ -239,7 +239,7 @@ def test_a_wrong_reply_is_explained_in_words() -> None:
         "default": dspy.LM("obedient", engine=Obedient("summary"), cache=False, num_retries=0),
         "teacher": dspy.LM("proposing", engine=teacher, cache=False, num_retries=0),
     }
-    compile_program("summary", rows("summary"), method=Method("gepa", sizes=TOY), resources=Resources(models=models))
+    compile_program("summary", rows("summary"), method=Method("gepa", sizes=TOY), resources=Resources(lm=models))
     assert any("Not mentioned: Ada, Charles." in told for told in teacher.told)
 
 
@@ -338,7 +338,7 @@ def test_without_prepared_pairs_a_step_learns_from_a_training_set_that_costs_not
     ]
     build_index(documents, tmp_path / "places.kraq", embedder=embedder)
     model = dspy.utils.DummyLM([{"answer": "unused"}] * 999)
-    with Workspace.open(tmp_path / "places.kraq", embedder=embedder, models=model) as space:
+    with Workspace.open(tmp_path / "places.kraq", embedder=embedder, lm=model) as space:
         rows = STEPS["answering"].index_rows(space)
         assert len(rows) >= 8
         assert model.history == []  # the embedded reader asked
@@ -520,7 +520,7 @@ def test_what_a_step_learned_goes_into_a_program_that_has_the_step() -> None:
         "matching",
         rows("matching"),
         method=Method("labeled", sizes=TOY),
-        resources=Resources(models={"default": model}),
+        resources=Resources(lm={"default": model}),
     )
     nothing: Any = None
     program = QASearch(TraditionalRAG(lambda question: []), answers=nothing)

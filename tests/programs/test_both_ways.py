@@ -260,7 +260,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     ),
     GraphGlobalSearch: (lambda library: GraphGlobalSearch(dense(library), k=4, tokens=10), ASKED),
     GraphLocalSearch: (graph_local, ASKED),
-    K2RAG: (lambda library: K2RAG(knowledge, dense(library), Shorten(), k=2), ASKED),
+    K2RAG: (lambda library: K2RAG(dense(library), knowledge, Shorten(), k=2), ASKED),
     KRAQ: (lambda library: KRAQ(), {}),
     KraqScore: (lambda library: KraqScore(), SCORED),
     NaiveGraphRAG: (lambda library: NaiveGraphRAG(Knowledge()), ASKED),  # type: ignore[arg-type]

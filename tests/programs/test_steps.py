@@ -107,7 +107,7 @@ PROGRAMS: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (local, {"question": QUESTION}),
     (lambda: GraphGlobalSearch(texts), {"question": QUESTION}),
     (lambda: NaiveGraphRAG(Graph()), {"question": QUESTION}),  # type: ignore[arg-type]
-    (lambda: K2RAG(Graph(), texts, Shorten(FirstWords())), {"question": QUESTION}),
+    (lambda: K2RAG(texts, Graph(), Shorten(FirstWords())), {"question": QUESTION}),
     (lambda: QARAG(texts, variant="v"), {"question": QUESTION}),
     (lambda: QARAG(texts), {"question": QUESTION}),
     (lambda: QASearch(Says(), Answers()), {"question": QUESTION}),  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ ANSWERING: list[Callable[..., Any]] = [
     lambda **own: CombinedRetrieveRAG(texts, ["Which rivers are there?"], **own),
     lambda **own: QARAG(texts, variant="v", **own),
     lambda **own: NaiveGraphRAG(Graph(), **own),  # type: ignore[arg-type]
-    lambda **own: K2RAG(Graph(), texts, Shorten(FirstWords()), **own),
+    lambda **own: K2RAG(texts, Graph(), Shorten(FirstWords()), **own),
 ]
 
 

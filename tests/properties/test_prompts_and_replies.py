@@ -4,7 +4,7 @@ import re
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy import signatures
@@ -60,7 +60,6 @@ def test_a_prompt_has_each_input_field_once_whatever_the_texts_are(name: str, te
     assert re.findall(r"^\[\[ ## (\w+) ## \]\]$", user, re.MULTILINE) == list(values)
 
 
-@settings(max_examples=200)
 @given(st.sampled_from(signatures.NAMES), HOSTILE)
 def test_any_reply_is_read_in_full_or_refused_by_one_kind_of_error(name: str, reply: str) -> None:
     signature = getattr(signatures, name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.store.vectors import LocalVectorStore
@@ -41,7 +41,6 @@ def retrievers(keyword_embedder: type[KeywordEmbedder]) -> Iterator[list[Any]]:
         store.close()
 
 
-@settings(max_examples=60)
 @given(
     excluded=st.sets(st.sampled_from(sorted(CHUNKS))),
     k=st.integers(1, 20),
@@ -59,7 +58,6 @@ def test_what_is_excluded_is_never_found_and_the_next_best_take_its_place(
             assert chunk_ids == [chunk_id for chunk_id in everything if chunk_id not in excluded][:k]
 
 
-@settings(max_examples=40)
 @given(instructions=ANY_TEXT.filter(str.strip), passage=ANY_TEXT, names=st.lists(ANY_TEXT, max_size=3))
 def test_a_programs_state_comes_back_from_json_as_it_was(instructions: str, passage: str, names: list[str]) -> None:
     program = ExtractGraph()

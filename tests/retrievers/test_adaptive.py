@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.records import Hit
+from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers import AdaptiveRetriever, DenseRetriever, passage_graph
-from kraq_dspy.retrievers.adaptive import graph_weight
+from kraq_dspy.retrievers.adaptive import graph_weight, of_named_site
 from tests.programs.conftest import Library
 
 
@@ -114,3 +114,13 @@ def test_a_walk_that_visits_nothing_leaves_each_hit_its_own_part_of_the_score(li
 def test_settings_out_of_range_are_refused(library: Library, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         adaptive(library, [], **settings)
+
+
+def test_a_question_that_names_a_site_is_answered_by_that_site_alone() -> None:
+    def hit(title: str) -> Hit:
+        return Hit(Chunk(title, title, 0, 0, 5, "Text.", 1, title), 1.0, "?")
+
+    hits = [hit("acme.com"), hit("honda.com"), hit("Dr. Who")]
+    assert of_named_site("How do I leave honda.com's list?", hits) == hits[1:2]
+    assert of_named_site("How do I leave toyota.com?", hits) == hits
+    assert of_named_site("Who is Dr. Who?", hits) == hits

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy import Document
+from tests.kept import kept
 
 CANARY = re.compile(r"zq[a-z]{8}qz", re.IGNORECASE)
 """How a canary looks; no other text has anything like it."""
@@ -78,22 +79,22 @@ def corpus(count: int, *, seed: int = 0) -> Corpus:
 def built_in(folder: Path, name: str, build: Callable[[Path], None], *, copied: bool = True) -> Path:
     """The index that `build` builds at a path, in the folder.
 
-    Where `KRAQ_SCOPE_INDEXES` names another folder it is built there, once for all runs; tests get a copy, or without
-    `copied` the index itself with the views that earlier runs made.
+    It is built once for each state of the sources. Where `KRAQ_SCOPE_INDEXES` names another folder it is built there,
+    once for all runs; tests get a copy, or without `copied` the index itself with the views that earlier runs made.
     """
     kept_in = os.environ.get("KRAQ_SCOPE_INDEXES")
     path = folder / f"{name}.kraq"
     if not kept_in:
-        build(path)
-        return path
+        tests = "".join(file.read_text("utf-8") for file in sorted(Path(__file__).parent.glob("*.py")))
+        return kept(name + tests, build, path)
 
-    kept, draft = Path(kept_in) / path.name, Path(kept_in) / f"draft-{path.name}"
-    if not kept.exists():
+    ready, draft = Path(kept_in) / path.name, Path(kept_in) / f"draft-{path.name}"
+    if not ready.exists():
         shutil.rmtree(draft, ignore_errors=True)
         Path(kept_in).mkdir(parents=True, exist_ok=True)
         build(draft)
-        draft.rename(kept)
+        draft.rename(ready)
     if not copied:
-        return kept
-    shutil.copytree(kept, path)
+        return ready
+    shutil.copytree(ready, path)
     return path

@@ -128,7 +128,7 @@ def test_every_program_over_every_retriever_is_clean(path: Path, both: Corpus) -
 @pytest.mark.parametrize("program", ["traditional", "combined", "graph-local", "naive-graph"])
 def test_a_model_that_echoes_its_prompt_says_nothing_secret(program: str, path: Path) -> None:
     echo = Echo()
-    with Workspace.open(path, models=echo) as space, space.scoped(Scope(["staff"])) as staff:
+    with Workspace.open(path, lm=echo) as space, space.scoped(Scope(["staff"])) as staff:
         for question in QUESTIONS:
             require_clean(staff.ask(question, program))
     assert len(echo.prompts) >= len(QUESTIONS)

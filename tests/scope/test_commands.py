@@ -19,7 +19,7 @@ DOCUMENTS = [
     ),
     Document("closed", "The site", f"{SECRET} bought the canteen of Oslo from Anna Berg.", labels=("board",)),
 ]
-OWNERS = {"add", "check", "precompute", "remove", "resume", "update"}
+OWNERS = {"check", "precompute", "remove", "update"}
 """Commands of whoever may write the files."""
 
 
@@ -58,8 +58,8 @@ def test_a_command_that_opens_an_index_says_who_asks_or_is_its_owner_s() -> None
         ["questions"],
         ["questions", "--starters", "3"],
         ["ask", "Who bought the canteen?"],
-        ["eval", "bias"],
-        ["eval", "bias", "--json"],
+        ["bench", "bias"],
+        ["bench", "bias", "--json"],
         ["export", "--format", "jsonl", "--out", "exported"],
         ["eval", "questions.jsonl", "-m", "exact_match"],
         ["testset", "make", "--n", "2", "--out", "test.jsonl"],
@@ -69,7 +69,7 @@ def test_a_command_that_opens_an_index_says_who_asks_or_is_its_owner_s() -> None
 def test_a_command_refuses_without_a_scope_and_shows_no_more_than_it(
     kraq: WarmShell, path: Path, words: list[str]
 ) -> None:
-    head = words[:2] if words[0] in ("testset",) or words[:2] == ["eval", "bias"] else words[:1]
+    head = words[:2] if words[0] in ("testset",) or words[:2] == ["bench", "bias"] else words[:1]
     command: list[str | Path] = [*head, path, *words[len(head) :]]
     refused = kraq(*command, cwd=path.parent)
     assert refused.returncode == 1
@@ -94,7 +94,7 @@ def test_somebody_sees_the_prepared_answers_that_rest_on_what_may_be_read(kraq: 
     listed = kraq("catalogue", "list", path, "--json", "--as", "staff")
     assert listed.returncode == 0, listed.stderr
     assert [each["question"] for each in json.loads(listed.stdout)] == ["When does the canteen open?"]
-    exported = kraq("catalogue", "export", path, path.parent / "answers.jsonl", "--as", "staff")
+    exported = kraq("catalogue", "list", path, "--out", path.parent / "answers.jsonl", "--as", "staff")
     assert exported.returncode == 0, exported.stderr
     assert SECRET not in (path.parent / "answers.jsonl").read_text("utf-8")
 
@@ -137,6 +137,6 @@ def test_a_server_gives_no_scope_to_all_beside_a_file_of_tokens(kraq: WarmShell,
 
 
 def test_own_questions_and_test_sets_are_shown_to_the_owner_alone(kraq: WarmShell, path: Path) -> None:
-    refused = kraq("explore", path, "--questions", "questions.jsonl", "--as", "staff", cwd=path.parent)
+    refused = kraq("serve", path, "--questions", "questions.jsonl", "--as", "staff", cwd=path.parent)
     assert refused.returncode != 0
     assert "--questions and --testset need --as-owner" in " ".join(refused.stderr.split())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from kraq_dspy import Workspace, build_index
+from kraq_dspy import Workspace
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.callers import Callers
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
@@ -14,6 +14,7 @@ from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.extend import Catalogue
+from tests.kept import kept_index
 from tests.scope.corpora import CANARY, QUESTIONS, corpus
 
 BOTH = corpus(16)
@@ -37,7 +38,7 @@ SECRET = BOTH.documents[1]
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("serving")
     (folder / "tokens.toml").write_text(TOKENS)
-    build_index(BOTH.documents, folder / "both.kraq")
+    kept_index(BOTH.documents, folder / "both.kraq")
     with Catalogue(folder / "both.kraq" / CATALOGUE) as entries:
         entries.add(NewEntry("What is known of the deal?", SECRET.text), by="me")
     with Workspace.open(folder / "both.kraq") as space:

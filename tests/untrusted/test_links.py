@@ -92,7 +92,7 @@ def test_the_command_line_names_the_link(kraq: WarmShell, whole: Path, tmp_path:
     (tmp_path / "precious").write_text("mine")
     (whole / "lock").unlink()
     (whole / "lock").symlink_to(tmp_path / "precious")
-    for words in (("status",), ("resume",), ("precompute",), ("check",), ("ask", "Who?")):
+    for words in (("status",), ("index",), ("precompute",), ("check",), ("ask", "Who?")):
         process = kraq(words[0], str(whole), *words[1:])
         assert process.returncode == 1
         assert "a link, a pipe or a device" in " ".join(process.stderr.split())

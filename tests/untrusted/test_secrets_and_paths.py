@@ -98,7 +98,7 @@ def test_the_lock_of_an_index_holds_nothing_that_was_typed(kraq: WarmShell, tmp_
     (tmp_path / "b.txt").write_text(TEXTS["b"])
     out = str(tmp_path / "x.kraq")
     assert kraq("index", str(tmp_path / "a.txt"), "--out", out).returncode == 0
-    assert kraq("add", out, str(tmp_path / "b.txt")).returncode == 0
+    assert kraq("update", "--add", out, str(tmp_path / "b.txt")).returncode == 0
     assert kraq("remove", out, "b.txt").returncode == 0
     lock = (tmp_path / "x.kraq" / "lock").read_text()
     assert "remove" in lock

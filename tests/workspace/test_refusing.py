@@ -9,7 +9,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import Index, Scope, Workspace, build_index
+from kraq_dspy import Index, Scope, Workspace
 from kraq_dspy._internal.rag_prediction import REFUSED
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.asset.store.index import FLOOR
@@ -18,6 +18,7 @@ from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import RefusalSettings, Settings
 from kraq_dspy.workspace.refusing import Answerability, is_refusal
+from tests.kept import kept_index
 from tests.orchids import ANSWERED, FOREIGN, ORCHIDS, index_of_orchids
 
 
@@ -109,7 +110,7 @@ def test_in_a_conversation_the_standalone_question_is_judged(path: Path) -> None
     said = [("Who named Cattleya?", "John Lindley.")]
     for complete, is_answerable in (("When did John Lindley name Cattleya?", True), (FOREIGN[1], False)):
         rewriter = DummyLM([{"complete_question": complete}])
-        with Workspace.open(path, models={"rewriter": rewriter}) as space:
+        with Workspace.open(path, lm={"rewriter": rewriter}) as space:
             prediction = space.ask("And when was that?", history=said, refuse=True)
         assert prediction.standalone_question == complete
         assert prediction.answerable is is_answerable
@@ -162,7 +163,7 @@ def test_a_scope_is_refused_as_an_index_of_its_documents_alone_would_be(tmp_path
     labels: dict[str, tuple[str, ...]] = {name: ("staff",) if name in readable else ("board",) for name in ORCHIDS}
     both = index_of_orchids(tmp_path / "both.kraq", labels)
     alone = tmp_path / "alone.kraq"
-    build_index([Document(name, name.title(), ORCHIDS[name]) for name in ORCHIDS if name in readable], alone)
+    kept_index([Document(name, name.title(), ORCHIDS[name]) for name in ORCHIDS if name in readable], alone)
     asked = ("Who named Cattleya after William Cattley?", "What is the national flower of Indonesia?", *FOREIGN)
     with Workspace.open(both) as space, space.scoped(Scope(["staff"])) as staff, Workspace.open(alone) as other:
         for question in asked:

@@ -3,21 +3,20 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dspy
 import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Index, build_index
-from kraq_dspy.asset.store.vectors.local import LocalVectorStore
 from kraq_dspy.programs import TraditionalRAG
 from kraq_dspy.records import Chunk, Document, Hit, Question
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.suggesting import AnswerableQuestions, next_questions, starters
+from kraq_dspy.workspace.suggesting import next_questions, starters
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 EMBEDDER = KeywordEmbedder("byron", "juan", "ada", "engine", "danube", "sea")
 TEXTS = {
@@ -30,25 +29,25 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     out = tmp_path_factory.mktemp("suggested") / "three.kraq"
-    build_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
+    kept_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
     with Workspace.open(out, embedder=EMBEDDER) as opened:
         yield opened
 
 
-def test_starters_are_questions_of_the_index_with_a_passage_of_their_community(space: Workspace) -> None:
+def test_starters_are_questions_of_the_index_with_the_best_passage_that_answers_them(space: Workspace) -> None:
     chosen = space.starters()
     assert chosen
     texts = [each.text for each in chosen]
     assert len(set(texts)) == len(texts)
     assert set(texts) <= {question.text for question in space.index.questions()}
-    assert all(each.passage.id in each.question.chunk_ids for each in chosen)
+    assert all(each.passage.id == each.question.evidence[0] for each in chosen)
     assert space.starters(1) == chosen[:1]
 
 
-def test_the_first_starters_lead_to_as_many_documents_as_there_are(space: Workspace) -> None:
+def test_the_first_starters_lead_to_as_many_documents_as_questions_do(space: Workspace) -> None:
     documents = {each.passage.document_id for each in space.starters(3)}
-    possible = {id for question in space.index.questions() for id in question.document_ids}
-    assert documents == possible
+    evidence = [id for question in space.index.questions() for id in question.evidence]
+    assert documents == set(space.index.documents_of(evidence).values())
 
 
 def test_a_statement_that_a_template_turned_round_is_no_starter_beside_a_question(tmp_path: Path) -> None:
@@ -58,7 +57,7 @@ def test_a_statement_that_a_template_turned_round_is_no_starter_beside_a_questio
     with Index.open(out, write=True) as index:
         [chunk_id] = index.ids(Chunk)
         questions = [
-            Question(str(place) * 32, text, "kraq", None, 1, (chunk_id,), ("byron",), EMBEDDED)
+            Question(str(place) * 32, text, "kraq", None, 1, (chunk_id,), ("byron",), EMBEDDED, evidence=(chunk_id,))
             for place, text in enumerate(texts)
         ]
         index.replace(Question, questions)
@@ -72,12 +71,12 @@ def test_what_was_asked_is_not_suggested_again(space: Workspace) -> None:
     assert asked not in [each.text for each in suggested]
 
 
-def test_a_question_whose_passages_are_elsewhere_is_not_answerable(tmp_path: Path) -> None:
+def test_a_question_without_evidence_is_not_suggested(tmp_path: Path) -> None:
     out = tmp_path / "odd.kraq"
-    build_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
+    kept_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
     with Index.open(out, write=True) as index:
         for question in index.questions():
-            index.add([Question(**{name: getattr(question, name) for name in question.__slots__} | {"chunk_ids": ()})])
+            index.add([Question(**{name: getattr(question, name) for name in question.__slots__} | {"evidence": ()})])
         assert starters(index) == []
 
 
@@ -97,23 +96,6 @@ def test_an_answer_comes_with_next_questions_in_all_four_forms(space: Workspace)
     assert asyncio.run(last()).next_questions == expected
     assert "next_questions" not in space.ask(question, program, next_questions=0)
     assert len(space.ask(question, program, next_questions=1).next_questions) == 1
-
-
-def test_what_a_stored_question_leads_to_is_looked_up_once(space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    searched: list[int] = []
-    search = LocalVectorStore.search
-
-    def counted(store: LocalVectorStore, vectors: Any, *args: Any, **options: Any) -> Any:
-        searched.append(len(vectors))
-        return search(store, vectors, *args, **options)
-
-    questions = space.index.questions()
-    answerable = AnswerableQuestions(space.index)
-    expected = AnswerableQuestions(space.index)(questions)
-    monkeypatch.setattr(LocalVectorStore, "search", counted)
-    assert answerable(questions[:2]) + answerable(questions[2:]) == expected
-    assert answerable(questions) == expected
-    assert searched == [2, len(questions) - 2]
 
 
 def test_an_index_without_questions_answers_without_next_ones(tmp_path: Path) -> None:

@@ -40,8 +40,28 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         broad = Community("broad", 0, None, ("narrow",), tuple(degrees), (), chunk_ids)
         narrow = Community("narrow", 1, "broad", (), ("Farragut",), (), chunk_ids[:1])
         questions = [
-            Question(ON_BROAD, "Where was the fair of Knox County?", "kraq", "broad", 0, chunk_ids, ("d0",), EMBEDDED),
-            Question(ON_NARROW, "What did Farragut hold?", "kraq", "narrow", 1, chunk_ids[:1], ("d0",), EMBEDDED),
+            Question(
+                ON_BROAD,
+                "Where was the fair of Knox County?",
+                "kraq",
+                "broad",
+                0,
+                chunk_ids,
+                ("d0",),
+                EMBEDDED,
+                evidence=chunk_ids[1:3],
+            ),
+            Question(
+                ON_NARROW,
+                "What did Farragut hold?",
+                "kraq",
+                "narrow",
+                1,
+                chunk_ids[:1],
+                ("d0",),
+                EMBEDDED,
+                evidence=chunk_ids[:1],
+            ),
         ]
         index.replace(Entity, entities)
         index.replace(Community, [broad, narrow])
@@ -189,24 +209,35 @@ def test_what_asks_something_stands_before_headlines_and_these_before_topics() -
     assert [each.id for each in listed] == ["asks", "headline", "topic", "broad"]
 
 
-def test_the_terminal_shows_the_topic_and_says_so(kraq: WarmShell, fairs: Path) -> None:
-    said = "show their topic. They stand last."
+def test_the_terminal_shows_the_topic_with_the_question_as_an_example(kraq: WarmShell, fairs: Path) -> None:
+    topic = "About Knox County, Tennessee, Knoxville, 8 passages, such as: Where was the fair of Knox County?"
     shown = kraq("questions", fairs).stdout
-    assert "About: Knox County, Tennessee, Knoxville" in shown
-    assert "Where was the fair" not in shown
+    assert topic in " ".join(shown.split())
     assert "What did Farragut hold?" in shown
-    assert said in shown
     rows = json.loads(kraq("questions", fairs, "--json").stdout)
-    assert [(row["text"], row["topic"]) for row in rows] == [
-        ("What did Farragut hold?", ""),
-        ("Where was the fair of Knox County?", "Knox County, Tennessee, Knoxville"),
+    assert [(row["text"], row["topic"], row["share"]) for row in rows] == [
+        ("What did Farragut hold?", "", 1.0),
+        ("Where was the fair of Knox County?", "Knox County, Tennessee, Knoxville", 0.25),
     ]
 
     asked_by_a_model(fairs)
     shown = kraq("questions", fairs).stdout
     assert "Where was the fair of Knox County?" in shown
-    assert said not in shown
     assert "About" not in shown
+
+
+def test_the_terminal_shows_how_many_passages_answer_a_question_and_the_first_of_them(
+    kraq: WarmShell, fairs: Path
+) -> None:
+    asked_by_a_model(fairs)
+    lines = [" ".join(line.split()) for line in kraq("questions", fairs).stdout.splitlines()]
+    assert lines[:2] == [
+        "Where was the fair of Knox County?",
+        "2 passages answer it: d1. Knox County held its fair of 1901.",
+    ]
+    in_full = [" ".join(line.split()) for line in kraq("questions", fairs, "--long").stdout.splitlines()]
+    assert "level 0, stands for 8 passages, 1 file" in in_full
+    assert "d2. Knox County held its fair of 1902." in in_full
 
 
 def test_agents_are_told_the_topic_with_the_question(fairs: Path) -> None:
@@ -227,10 +258,8 @@ def test_agents_are_told_the_topic_with_the_question(fairs: Path) -> None:
         assert {each["topic"] for each in tools.questions_about()["questions"]} == {""}
 
 
-def test_the_demo_shows_the_topic_and_says_so(fairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_shows_the_topic_with_an_example(fairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Workspace.open(fairs, embedder=EMBEDDER) as space:
         show_broadest(space)
-    shown = capsys.readouterr()
-    assert "About: Knox County, Tennessee, Knoxville" in shown.out
-    assert "Where was the fair" not in shown.out
-    assert "show their topic" in shown.out + shown.err
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "About Knox County, Tennessee, Knoxville, 8 passages, such as: Where was the fair" in shown

@@ -14,7 +14,6 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import build_index
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.asset.store.catalogue import NewEntry
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
@@ -25,6 +24,7 @@ from kraq_dspy.settings import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
+from tests.kept import kept_index
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini"
 QUESTION = "Which film was directed by Tim Burton?"
@@ -35,7 +35,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("workspace") / "wiki.kraq"
     with (EXAMPLE / "corpus.jsonl").open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in itertools.islice(lines, 20)]
-    build_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
+    kept_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
     with Workspace.open(out, write=True) as space:
         build_tree(space.index, space.embedder, space.models)
     return out
@@ -184,7 +184,7 @@ def test_a_module_of_ones_own_asks_the_workspaces_model_and_a_configured_one_is_
             )
 
     given = DummyLM([{"answer": "from the workspace"}] * 2)
-    with Workspace.open(built, models={"answerer": given}) as space:
+    with Workspace.open(built, lm={"answerer": given}) as space:
         own = Own(space.retriever("bm25"))
         assert space.ask(QUESTION, own, next_questions=0).answer == "from the workspace"
         with dspy.context(lm=DummyLM([{"answer": "configured"}])):
@@ -194,11 +194,11 @@ def test_a_module_of_ones_own_asks_the_workspaces_model_and_a_configured_one_is_
 def test_dspys_own_modules_ask_the_workspaces_answerer_inside_the_block_alone(built: Path) -> None:
     answerer = DummyLM([{"answer": "lent"}] * 3)
     plain = dspy.Predict("question -> answer")
-    with Workspace.open(built, models={"answerer": answerer}):
+    with Workspace.open(built, lm={"answerer": answerer}):
         assert plain(question=QUESTION).answer == "lent"
         with dspy.context(lm=DummyLM([{"answer": "configured"}])):
             assert plain(question=QUESTION).answer == "configured"
-        with Workspace.open(built, models=DummyLM([{"answer": "of the inner one"}])):
+        with Workspace.open(built, lm=DummyLM([{"answer": "of the inner one"}])):
             assert plain(question=QUESTION).answer == "of the inner one"
         assert plain(question=QUESTION).answer == "lent"
     assert dspy.settings.lm is None

@@ -30,26 +30,34 @@ FROM_WHOM = {"catalogue": "prepared answer", "refusal": "--answer-anyway asks al
 """The line under an answer that no program gave, by its source."""
 EVIDENCE = 3  # passages shown unless more are asked for
 
-Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")]
-
-Stream = Annotated[bool, Flag("--stream/--no-stream", help="Show the answer in a terminal while the model writes it.")]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ask(TakesStates, ChosenProgram, Reads, Refuses):
     """Answer QUESTION from the index, and show the evidence.
 
-    If the documents do not answer it, kraq refuses and offers the nearest questions that they do
-    answer.
+    If the documents do not answer it, kraq refuses and offers the nearest questions that they do answer.
+
+    Without QUESTION, ask one question after another, without waiting for models to load again. A question may refer to
+    earlier ones ("Where was he born?"). Type the number of a suggested question to ask it, "/new" to begin another
+    conversation, "/help" for help, and an empty line to end.
     """
 
     index_dir: IndexDir
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="Your question.")]
-    evidence: Evidence = EVIDENCE
-    stream: Stream = True
+    question: Annotated[
+        str | None, typer.Argument(metavar="QUESTION", help="Your question; without it, a conversation.")
+    ] = None
+    evidence: Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")] = EVIDENCE
+    stream: Annotated[bool, Flag("--stream/--no-stream", help="Show the answer while the model writes it.")] = True
     json: Json = False
 
     def run(self) -> None:
+        if self.question is None:
+            if self.json:
+                raise ConfigError("--json is for one question; name it.")
+            from kraq_dspy.apps.cli.chat import chat
+
+            chat(self)
+            return
         from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
         from kraq_dspy.workspace.not_searched import is_searched
         from kraq_dspy.workspace.refusing import is_refusal

@@ -228,7 +228,7 @@ class RatersSheet(Reads):
                 )
             if not self.stand_in:
                 say(f"{self.sheet}: {counted(len(rows), 'try')} to judge. Fill the column good with yes or no, then:")
-                say(command("eval", "qa-rag-1", self.sheet))
+                say(command("bench", "qa-rag-1", self.sheet))
                 return
 
         rows = rate_by_model(self.sheet, LanguageModels(self.settings())) if self.stand_in else read_sheet(self.sheet)

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
 Pending = Annotated[bool, Flag("--pending", help="Serve it only after somebody approves it.")]
-Approve = Annotated[bool, Flag("--approve", help="Serve the answers at once, without review.")]
+PassageOption = partial(typer.Option, rich_help_panel="With --of passages")
 Status = Literal["pending", "approved", "stale"]
 Critics = Literal["ratings", "roundtrip"]
 
@@ -38,22 +39,30 @@ class OfCatalogue(Owner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddEntry(OfCatalogue):
-    """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
+class AddEntries(OfCatalogue):
+    """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review.
 
-    question: Annotated[str, typer.Argument(help="The question, as people ask it.")]
-    answer: Annotated[str, typer.Argument(help="Answer to the question.")]
+    Without an answer, QUESTION is a file of entries: csv, tsv, jsonl or json with the columns question, answer, and if
+    need be sources, status. kraq lists invalid rows and answers that contradict the catalogue's, leaves them out, and
+    exits with 1.
+    """
+
+    question: Annotated[str, typer.Argument(metavar="QUESTION|FILE", help="The question, as people ask it; or a file.")]
+    answer: Annotated[str | None, typer.Argument(help="Answer to the question.")] = None
     source: Annotated[
         list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="Document that supports the answer; repeatable.")
     ] = None
     pending: Pending = False
-    replace: Annotated[bool, Flag("--replace", help="Replace an existing answer.")] = False
+    replace: Annotated[bool, Flag("--replace", help="Replace existing answers.")] = False
     json: Json = False
 
     def run(self) -> None:
         from kraq_dspy.asset.store.catalogue import NewEntry
         from kraq_dspy.indexing.catalogue.sources import sources_of
 
+        if self.answer is None:
+            self._import(Path(self.question))
+            return
         with self.readable(self.index_dir) as index:  # before there is a catalogue, which a wrong id must not make
             sources = sources_of(index, self.source or ())
         if not self.answer.strip():
@@ -66,21 +75,64 @@ class AddEntry(OfCatalogue):
         else:
             say(f"Entry {entry.number}, {entry.status}: ", short(entry.question, 200))
 
+    def _import(self, file: Path) -> None:
+        from kraq_dspy.indexing.catalogue.files import import_answers
+
+        if self.source:
+            raise ConfigError("--source goes with one answer; a file has a column `sources`.")
+        with opened_catalogue(self) as (index, entries):
+            report = import_answers(index, entries, file, by=user(), replace=self.replace, pending=self.pending)
+        if self.json:
+            print_json(report)
+        else:
+            show_counts("Imported", report.entries, refused=len(report.refused))
+            if report.entries.conflicts:
+                rows = [
+                    (each.number, *(short(text, 120) for text in (each.question, each.kept, each.refused)))
+                    for each in report.entries.conflicts[:50]
+                ]
+                title = "another answer is there; --replace takes the file's"
+                output.print(grid(title, ("entry", "question", "kept", "left"), rows, right=["entry"]))
+            for reason in report.refused[:20]:
+                note(short(reason, 300), label="left out: ")
+            if report.stale:
+                note(
+                    " went stale: their documents are not those of the file.", label=counted(len(report.stale), "entry")
+                )
+        if not report.complete:
+            raise typer.Exit(1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ListEntries(Scoped, OfCatalogue):
     """List the entries by number, and how programs failed at their questions.
 
+    With --out, write them to a file that `add` reads: to edit them elsewhere, or for another index.
     With --as LABEL, list those that somebody with this label gets.
     """
 
     status: Annotated[Status | None, typer.Option(help="Only entries with this status.")] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N entries.")] = None
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the entries to a .csv or .jsonl file.")
+    ] = None
     json: Json = False
 
     def run(self) -> None:
+        form = "" if self.out is None else self.out.suffix.lower().removeprefix(".")
+        if self.out is not None and form not in ("csv", "jsonl"):
+            raise ConfigError(f"{str(self.out)!r}: name a file that ends in .csv or .jsonl.")
         entries = read_entries(self, self.status)
         shown = entries[: self.limit]
+        if self.out is not None:
+            from kraq_dspy.indexing.catalogue.files import entries_text
+
+            self.out.write_text(entries_text(shown, form), "utf-8", newline="")
+            if self.json:
+                print_json({"file": str(self.out), "entries": len(shown)})
+            else:
+                say(f"{counted(len(shown), 'entry')} in {self.out}")
+            return
         if self.json:
             print_json(shown)
             return
@@ -138,86 +190,65 @@ class RemoveEntries(OfCatalogue):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportEntries(OfCatalogue):
-    """Add the entries of a file. kraq lists invalid rows and answers that contradict the
-    catalogue's, leaves them out, and exits with 1."""
-
-    file: Annotated[
-        Path, typer.Argument(help="csv, tsv, jsonl or json: columns question, answer, and if need be sources, status.")
-    ]
-    pending: Pending = False
-    replace: Annotated[bool, Flag("--replace", help="Replace existing answers by those of the file.")] = False
-    json: Json = False
-
-    def run(self) -> None:
-        from kraq_dspy.indexing.catalogue.files import import_answers
-
-        with opened_catalogue(self) as (index, entries):
-            report = import_answers(index, entries, self.file, by=user(), replace=self.replace, pending=self.pending)
-        if self.json:
-            print_json(report)
-        else:
-            show_counts("Imported", report.entries, refused=len(report.refused))
-            if report.entries.conflicts:
-                rows = [
-                    (each.number, *(short(text, 120) for text in (each.question, each.kept, each.refused)))
-                    for each in report.entries.conflicts[:50]
-                ]
-                title = "another answer is there; --replace takes the file's"
-                output.print(grid(title, ("entry", "question", "kept", "left"), rows, right=["entry"]))
-            for reason in report.refused[:20]:
-                note(short(reason, 300), label="left out: ")
-            if report.stale:
-                note(
-                    " went stale: their documents are not those of the file.", label=counted(len(report.stale), "entry")
-                )
-        if not report.complete:
-            raise typer.Exit(1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportEntries(Scoped, OfCatalogue):
-    """Write the entries to a file that `import` reads: to edit them elsewhere, or for another index."""
-
-    file: Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .jsonl.")]
-    status: Annotated[Status | None, typer.Option(help="Only entries with this status.")] = None
-    json: Json = False
-
-    def run(self) -> None:
-        from kraq_dspy.indexing.catalogue.files import entries_text
-
-        form = self.file.suffix.lower().removeprefix(".")
-        if form not in ("csv", "jsonl"):
-            raise ConfigError(f"{str(self.file)!r}: name a file that ends in .csv or .jsonl.")
-        entries = read_entries(self, self.status)
-        self.file.write_text(entries_text(entries, form), "utf-8", newline="")
-        if self.json:
-            print_json({"file": str(self.file), "entries": len(entries)})
-        else:
-            say(f"{counted(len(entries), 'entry')} in {self.file}")
-
-
-@dataclass(frozen=True, kw_only=True)
 class Seed(TakesStates, Owns, Calls, Limits):
     """Answer the index's representative questions, and keep the answers for review.
 
-    Run it again to resume an interrupted run, or after the index has grown: kraq skips existing
-    questions.
+    With --of passages, the role generator makes a question and its answer from each passage of the documents instead,
+    and the role judge keeps those that pass: is it answered there, does anybody ask it, can it be understood alone?
+
+    Run it again to resume an interrupted run, or after the index has grown: kraq skips existing questions, and repeats
+    no call.
     """
 
     index_dir: IndexDir
+    of: Annotated[Literal["questions", "passages"], typer.Option(help="What the entries are made of.")] = "questions"
+    limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions, or N passages.")] = None
+    approve: Annotated[bool, Flag("--approve", help="Serve the answers at once, without review.")] = False
     starters: Annotated[int | None, typer.Option(min=1, help="Only the N that `kraq questions --starters` lists.")] = (
         None
     )
-    limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions.")] = None
-    approve: Approve = False
     program: Annotated[
         str | None, typer.Option("--program", "-p", help="Program that answers; see kraq ask --programs.")
     ] = None
     retriever: Annotated[str | None, typer.Option(help="Retriever of the passages.")] = None
+    audience: Annotated[
+        str | None,
+        PassageOption(metavar="TEXT", help="People who will ask; a critic judges relevance to them."),
+    ] = None
+    critics: Annotated[
+        Critics | None,
+        PassageOption(
+            help="ratings: three of them rate each pair, 1 to 5. roundtrip: the question must find its passage, and "
+            "that give the answer again. Unset: roundtrip for a judge below two billion parameters."
+        ),
+    ] = None
+    keep: Annotated[
+        int | None, PassageOption(min=1, max=5, help="Keep pairs that every critic rates at least this; unset: 5.")
+    ] = None
     json: Json = False
 
     def run(self) -> None:
+        of_questions = {"--starters": self.starters, "--program": self.program, "--retriever": self.retriever}
+        of_passages = {"--audience": self.audience, "--critics": self.critics, "--keep": self.keep}
+        for name, value in (of_passages if self.of == "questions" else of_questions).items():
+            if value is not None:
+                raise ConfigError(f"{name} does not go with --of {self.of}.")
+
+        report = self._answers() if self.of == "questions" else self._synthetic_pairs()
+        if self.json:
+            print_json(report)
+            return
+        show_counts(self.index_dir, report)
+        for failure in report.failures[:10] if self.of == "questions" else ():
+            note(short(failure.reason, 240), label="failed: ")
+        waiting = report.added if self.of == "passages" else report.answered
+        waiting = (0 if self.approve else waiting) + getattr(report, "unanswered", 0)
+        if waiting:
+            say(f"{waiting:,} wait for review: {command('serve', self.index_dir, '--open', '--edit')}")
+        if self.of == "passages" and report.failures:
+            note(f"what failed, and why: {command('status', self.index_dir)}; run it again to try once more.")
+
+    def _answers(self) -> Any:
         from kraq_dspy.indexing.catalogue.seed import seed_answers
         from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
@@ -226,79 +257,41 @@ class Seed(TakesStates, Owns, Calls, Limits):
             raise ConfigError(
                 f"{self.program} answers from the catalogue; seed it with the program behind: {choice.inner.spec.name}"
             )
-        with opened_with_models(self) as (space, entries, bars):
+        with self._opened() as (space, entries, bars):
             chosen = None if self.starters is None else [each.question for each in space.starters(self.starters)]
             program = space.make_program(choice)
             self.require_asked("catalogue seed", programs=[program])
-            report = seed_answers(
+            return seed_answers(
                 space.index, entries, program, space.models,
                 by=user(), questions=chosen, limit=self.limit, approve=self.approve, progress=bars,
             )  # fmt: skip
-        if self.json:
-            print_json(report)
-            return
-        show_counts(self.index_dir, report)
-        for failure in report.failures[:10]:
-            note(short(failure.reason, 240), label="failed: ")
-        waiting = report.unanswered + (0 if self.approve else report.answered)
-        if waiting:
-            say(f"{waiting:,} wait for review: {command('explore', self.index_dir, '--edit')}")
 
-
-@dataclass(frozen=True, kw_only=True)
-class Synthesize(TakesStates, Owns, Calls, Limits):
-    """Make a question and its answer from each passage of the documents, and keep those that critics let pass: is it
-    answered there, does anybody ask it, can it be understood alone?
-
-    Written by the role generator, judged by the role judge. Run it again to resume; kraq repeats no
-    call.
-    """
-
-    index_dir: IndexDir
-    audience: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="People who will ask; a critic judges relevance to them.")
-    ] = None
-    chunk_tokens: Annotated[int, typer.Option(min=1, help="Tokens of the passages asked about.")] = 2000
-    overlap: Annotated[int, typer.Option(min=0, help="Tokens that neighbours share.")] = 200
-    limit: Annotated[int | None, typer.Option(min=1, help="Only N passages, spread evenly.")] = None
-    critics: Annotated[
-        Critics | None,
-        typer.Option(
-            help="ratings: three of them rate each pair, 1 to 5. roundtrip: the question must find its passage, and "
-            "that give the answer again. Unset: roundtrip for a judge below two billion parameters."
-        ),
-    ] = None
-    keep: Annotated[
-        int | None, typer.Option(min=1, max=5, help="Keep pairs that every critic rates at least this; unset: 5.")
-    ] = None
-    approve: Approve = False
-    json: Json = False
-
-    def run(self) -> None:
+    def _synthetic_pairs(self) -> Any:
         from kraq_dspy.indexing.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
-        from kraq_dspy.settings import ChunkSettings
 
         if self.audience is not None and not self.audience.strip():
             raise ConfigError("--audience is empty; say who will ask.")
         if self.critics == "roundtrip" and (self.audience is not None or self.keep is not None):
             raise ConfigError("--audience and --keep are for --critics ratings; roundtrip rates nothing.")
-        plan = SyntheticPlan(
-            self.audience, self.keep, ChunkSettings(self.chunk_tokens, self.overlap), self.limit, self.critics
-        )
-        self.require_asked("catalogue synthesize", "synthesizing")
-        with opened_with_models(self, write=True) as (space, entries, bars):
+        plan = SyntheticPlan(self.audience, self.keep, limit=self.limit, critics=self.critics)
+        self.require_asked("catalogue seed --of passages", "synthesizing")
+        with self._opened(write=True) as (space, entries, bars):
             find = space.retriever("dense")
-            report = make_synthetic_pairs(
+            return make_synthetic_pairs(
                 space.index, entries, space.models, plan, by=user(), approve=self.approve, retriever=find, progress=bars
             )
-        if self.json:
-            print_json(report)
-            return
-        show_counts(self.index_dir, report)
-        if report.added and not self.approve:
-            say(f"{report.added:,} wait for review: {command('explore', self.index_dir, '--edit')}")
-        if report.failures:
-            note(f"what failed, and why: {command('status', self.index_dir)}; run it again to try once more.")
+
+    @contextmanager
+    def _opened(self, *, write: bool = False) -> "Iterator[tuple[Workspace, Catalogue, Bars]]":
+        """The index with its models, its catalogue, made if there is none, and bars."""
+        from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+
+        with (
+            self.opened(self.index_dir, write=write) as space,
+            Catalogue(space.path / CATALOGUE) as entries,
+            Bars(space.models.settings, quiet=self.json) as bars,
+        ):
+            yield space, entries, bars
 
 
 @contextmanager
@@ -314,22 +307,6 @@ def opened_catalogue(of_catalogue: OfCatalogue, *, make: bool = True) -> "Iterat
             raise CatalogueError(f"{str(index_dir)!r} has no catalogue yet. Begin one: {begin}")
         with Catalogue(path) as entries:
             yield index, entries
-
-
-@contextmanager
-def opened_with_models(
-    command: "Seed | Synthesize", *, write: bool = False
-) -> "Iterator[tuple[Workspace, Catalogue, Bars]]":
-    """Open, for commands that ask models, the index with its models, its catalogue, made if
-    there is none, and bars."""
-    from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
-
-    with (
-        command.opened(command.index_dir, write=write) as space,
-        Catalogue(space.path / CATALOGUE) as entries,
-        Bars(space.models.settings, quiet=command.json) as bars,
-    ):
-        yield space, entries, bars
 
 
 def read_entries(of_catalogue: OfCatalogue, status: Status | None) -> "list[CatalogueEntry]":
@@ -348,7 +325,7 @@ def _served_in(index_dir: Path, scope: "Scope") -> "Sequence[CatalogueEntry]":
     from kraq_dspy.models.lms.roles import LanguageModels
     from kraq_dspy.workspace import Workspace
 
-    with Workspace.open(index_dir, models=LanguageModels()) as space, space.scoped(scope) as view:
+    with Workspace.open(index_dir, lm=LanguageModels()) as space, space.scoped(scope) as view:
         return view.answers.entries() if (view.path / CATALOGUE).is_file() else []
 
 

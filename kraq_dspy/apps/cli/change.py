@@ -1,4 +1,4 @@
-"""Changes and checks an index: `kraq add`, `remove`, `update`, `resume` and `check`."""
+"""Changes and checks an index: `kraq update`, `remove` and `check`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,29 +12,10 @@ import typer
 from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Limits, Models
 from kraq_dspy.apps.cli.progress import Bars, run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, short
+from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.indexing.index.check import CheckReport, Problem
-
-
-@dataclass(frozen=True, kw_only=True)
-class Add(Calls, Limits, Columns):
-    """Add documents; those with a known id (the file's name, or the id of its row) replace what was there."""
-
-    index_dir: IndexDir
-    files: Annotated[list[Path], typer.Argument(help="Files or folders, of the kinds that `kraq index` reads.")]
-    json: Json = False
-
-    def run(self) -> None:
-        from kraq_dspy.asset.store import access
-        from kraq_dspy.indexing.index.change import add_documents
-        from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
-
-        settings = self.settings_of(self.index_dir)
-        corpora = [read_to_the_first(documents_of(file, settings, self.index_dir)) for file in self.files]
-        for file in self.files:
-            access.withdraw(self.index_dir, access.readers_of(file))
-        run_build(partial(add_documents, self.index_dir, chain.from_iterable(corpora)), settings, self, json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +45,15 @@ class Remove(Calls, Limits):
 @dataclass(frozen=True, kw_only=True)
 class Update(Calls, Limits, Columns):
     """Update the index from a corpus: add new documents, redo changed ones, and remove those
-    that are gone."""
+    that are gone.
+
+    With --add the files are documents to add: those with a known id (the file's name, or the id of its row) replace
+    what was there, and nothing is removed.
+    """
 
     index_dir: IndexDir
-    corpus: Annotated[Path, typer.Argument(help="The corpus as it is now: a file or a folder.")]
+    corpus: Annotated[list[Path], typer.Argument(help="The corpus as it is now; with --add, files and folders.")]
+    add: Annotated[bool, Flag("--add", help="Add these documents, and remove none.")] = False
     recluster: Annotated[
         bool, Flag("--recluster", help="Find the communities again, at the price of about half their questions.")
     ] = False
@@ -76,24 +62,31 @@ class Update(Calls, Limits, Columns):
     def run(self) -> None:
         from kraq_dspy.indexing.index.change import update_index
 
+        if self.add:
+            self._add()
+            return
+        if len(self.corpus) > 1:
+            raise ConfigError("One file or folder is the corpus; several files are added with --add.")
         settings = self.settings_of(self.index_dir)
         run_build(
-            partial(update_index, self.index_dir, self.corpus, recluster=self.recluster), settings, self, json=self.json
+            partial(update_index, self.index_dir, self.corpus[0], recluster=self.recluster),
+            settings,
+            self,
+            json=self.json,
         )
 
+    def _add(self) -> None:
+        from kraq_dspy.asset.store import access
+        from kraq_dspy.indexing.index.change import add_documents
+        from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
 
-@dataclass(frozen=True, kw_only=True)
-class Resume(Calls, Limits):
-    """Resume an interrupted build, and retry what failed."""
-
-    index_dir: IndexDir
-    json: Json = False
-
-    def run(self) -> None:
-        from kraq_dspy.indexing.index.change import resume_index
-
+        if self.recluster:
+            raise ConfigError("--recluster goes with a whole corpus, not with --add.")
         settings = self.settings_of(self.index_dir)
-        run_build(partial(resume_index, self.index_dir), settings, self, json=self.json)
+        corpora = [read_to_the_first(documents_of(file, settings, self.index_dir)) for file in self.corpus]
+        for file in self.corpus:
+            access.withdraw(self.index_dir, access.readers_of(file))
+        run_build(partial(add_documents, self.index_dir, chain.from_iterable(corpora)), settings, self, json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +138,7 @@ class Check(Models):
                 waiting.append(f"{count:,} {status}")
         if waiting:
             shown = " and ".join(waiting)
-            explore = command("explore", self.index_dir, "--edit")
+            explore = command("serve", self.index_dir, "--open", "--edit")
             note(f"entries of the catalogue that wait: {shown}. {explore}")
 
     def _show_problems(self, problems: "Sequence[Problem]") -> None:

@@ -1,18 +1,18 @@
-"""Answers one question after another over an index and models that stay open: `kraq chat`."""
+"""Answers one question after another over an index and models that stay open: `kraq ask` without a question."""
 
 import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kraq_dspy.apps.cli.ask import EVIDENCE, Evidence, Stream, asked, show_answer, show_suggested
+from kraq_dspy.apps.cli.ask import asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.failures import in_words
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import errors, say, show_error
 
 if TYPE_CHECKING:
     import dspy
 
+    from kraq_dspy.apps.cli.ask import Ask
     from kraq_dspy.records import Turn
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.choices import ProgramChoice
@@ -24,46 +24,33 @@ HELP = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chat(TakesStates, ChosenProgram, Reads, Refuses):
-    """Ask one question after another, without waiting for models to load again.
-
-    A question may refer to earlier ones ("Where was he born?"); "/new" begins another conversation,
-    and "/help" says what can be typed. Type the number of a suggested question to ask it, press the
-    arrow keys for earlier questions, and end with an empty line. If the documents do not answer a
-    question, kraq refuses and offers the nearest ones that they do answer.
-    """
-
-    index_dir: IndexDir
-    evidence: Evidence = EVIDENCE
-    stream: Stream = True
-
-    def run(self) -> None:
-        with contextlib.suppress(ImportError):
-            import readline  # noqa: F401 (input uses it)
-        choice = self.choice()
-        tell_what_is_cut_off()
-        with self.opened(self.index_dir) as space:
-            program = space.make_program(choice)
-            self.require_asked("chat", "conversation", programs=[program])
-            model = space.models[choice.role].model  # an error of its name or file ends the chat before a question
-            talk = _Talk(self, choice, space, program, model, list(space.starters(4)))
-            say(
-                f"{self.index_dir}, {choice.spec.name}. A number asks a suggested question; /new begins another "
-                "conversation; /help tells more; an empty line ends.",
-                style="dim",
-            )
-            show_suggested(talk.suggested, "to begin with:")
-            while line := _line():
-                if not talk.obeys(line):
-                    talk.ask(line)
+def chat(command: "Ask") -> None:
+    """Ask one question after another, without waiting for models to load again, until an empty line."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 (input uses it)
+    choice = command.choice()
+    tell_what_is_cut_off()
+    with command.opened(command.index_dir) as space:
+        program = space.make_program(choice)
+        command.require_asked("ask", "conversation", programs=[program])
+        model = space.models[choice.role].model  # an error of its name or file ends the chat before a question
+        talk = _Talk(command, choice, space, program, model, list(space.starters(4)))
+        say(
+            f"{command.index_dir}, {choice.spec.name}. A number asks a suggested question; /new begins another "
+            "conversation; /help tells more; an empty line ends.",
+            style="dim",
+        )
+        show_suggested(talk.suggested, "to begin with:")
+        while line := _line():
+            if not talk.obeys(line):
+                talk.ask(line)
 
 
 @dataclass
 class _Talk:
     """A conversation in the terminal: its turns, and the questions that were suggested last."""
 
-    command: Chat
+    command: "Ask"
     choice: "ProgramChoice"
     space: "Workspace"
     program: "dspy.Module"

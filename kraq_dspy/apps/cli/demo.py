@@ -139,17 +139,15 @@ class Demo(Models):
 
 
 def show_broadest(space: "Workspace") -> None:
-    """The first questions as `kraq questions` lists them."""
-    from kraq_dspy.apps.cli.index import TOPICS_SHOWN, shown_question
+    """The first questions as `kraq questions` lists them, and how many passages answer each."""
+    from kraq_dspy.apps.cli.index import shown_question
     from kraq_dspy.workspace.topics import asking_first, topics
 
     every = list(space.index.questions())
     topic_by_id = topics(space.index, every)
     listed = asking_first(every, topic_by_id)[:BROADEST]
-    rows = [(each.level, len(each.chunk_ids), shown_question(each, topic_by_id.get(each.id, ""))) for each in listed]
-    output.print(grid("", ("level", "passages", "question"), rows, right=("level", "passages"), box=None))
-    if any(each.id in topic_by_id for each in listed):
-        say(TOPICS_SHOWN)
+    rows = [(len(each.evidence), shown_question(each, topic_by_id.get(each.id, ""))) for each in listed]
+    output.print(grid("", ("answering", "question"), rows, right=("answering",), box=None))
 
 
 def _answers_as_json(

@@ -10,7 +10,7 @@ import typer
 from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, Reads, Seed, TakesStates
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import ScoresQuestions
-from kraq_dspy.apps.cli.terminal import counted, output, print_json, say
+from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.defaults import RETRIEVED
 
@@ -46,7 +46,7 @@ def interval(value: "Interval", sign: str = "") -> str:
 class EvalIndex(TakesStates, Reads, ScoresQuestions):
     """Ask an index, as it is, every question of a file, and score the answers and what was found.
 
-    Without answers in the file, kraq computes only the metrics that need none. `kraq report A B`
+    Without answers in the file, kraq computes only the metrics that need none. `kraq eval report A B`
     compares two of these runs.
     """
 
@@ -67,7 +67,10 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     retrieval_only: Annotated[
         bool, Flag("--retrieval-only", help="Score what the retrievers find, without answers.")
     ] = False
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = RETRIEVED
+    k: Annotated[
+        int | None,
+        typer.Option("--k", "-k", min=1, help=f"Passages for each question. Default: a program's own, or {RETRIEVED}."),
+    ] = None
     asked: Annotated[
         Path | None,
         typer.Option(
@@ -80,9 +83,12 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         from kraq_dspy.eval.evaluation import evaluate, place_of
         from kraq_dspy.eval.gate import judged_metrics
         from kraq_dspy.eval.joint import ASKED_FOLDER, OWN_FOLDER, own_questions
+        from kraq_dspy.eval.questions import columns_note
 
         thresholds = self.thresholds()
         examples = self.examples(self.questions)
+        if told := columns_note(examples, self.columns()):
+            note(told, label="")
         peoples = self._peoples()
         if self.retrieval_only and (self.program or self.program_state):
             raise ConfigError("--retrieval-only asks no program.")
@@ -98,7 +104,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
-                    named, examples, metrics, space=space, title=title, k=self.k, out=folder,
+                    named, examples, metrics, space=space, title=title, k=self.asked_k, out=folder,
                     concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
                 if peoples:
@@ -109,11 +115,16 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
                     for name, (questions, judged) in beside.items():
                         if questions:
                             evaluate(
-                                named, questions, judged, space=space, title=f"{title}-{name}", k=self.k,
+                                named, questions, judged, space=space, title=f"{title}-{name}", k=self.asked_k,
                                 out=folder / name, concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                             )  # fmt: skip
 
         self.show_and_judge(result, folder, thresholds, beside=bool(peoples))
+
+    @property
+    def asked_k(self) -> int:
+        """How many passages a retriever is asked for."""
+        return self.k or RETRIEVED
 
     def _require_asked(self, space: "Workspace", systems: "Sequence[AskedSystem]", metrics: Sequence[str]) -> None:
         """Raise StateError for a state of a step that neither the programs nor the metrics ask."""
@@ -147,14 +158,14 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
 
         if self.retrieval_only:
             names = self.retriever or [space.default_retriever]
-            return [chosen_retriever(space, name, self.k) for name in names]
+            return [chosen_retriever(space, name, self.asked_k) for name in names]
 
         programs: Sequence[str | None] = self.program or [None]
         retrievers: Sequence[str | None] = self.retriever or [None]
         systems = []
         for program in programs:
             for retriever in retrievers:
-                systems.append(_program(space, program, retriever, self.program_state or ()))
+                systems.append(_program(space, program, retriever, self.program_state or (), self.k))
         return systems
 
     def _metrics(
@@ -168,14 +179,18 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
 
         if not thresholds:
             return self.metric or None
-        return self.with_judged(self.metric or default_metrics(systems, examples, self.k), thresholds)
+        return self.with_judged(self.metric or default_metrics(systems, examples, self.asked_k), thresholds)
 
 
-def _program(space: "Workspace", name: str | None, retriever: str | None, states: Sequence[Path]) -> "AskedSystem":
+def _program(
+    space: "Workspace", name: str | None, retriever: str | None, states: Sequence[Path], k: int | None
+) -> "AskedSystem":
     from kraq_dspy.eval.system import chosen_program
-    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
+    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
 
-    choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
+    name = name or DEFAULT_PROGRAM
+    options = {} if k is None else {passages_option(name, {}): k}
+    choice = choose_program(name, retriever, options, measured=True)
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
     return chosen_program(space, choice, label, states)
 
@@ -263,7 +278,7 @@ class ListData:
 class FetchData:
     """Download a data set from the hub, or take BioASQ's files over. kraq keeps existing files."""
 
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq data list`.")]
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq bench data`.")]
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for data sets; this one gets a folder in it.")
     ] = Path("data")

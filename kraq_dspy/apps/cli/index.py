@@ -1,11 +1,10 @@
-"""Leads from a corpus to representative questions: `kraq estimate`, `index` and `questions`."""
+"""Leads from a corpus to representative questions: `kraq index` and `kraq questions`."""
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,14 +15,11 @@ from kraq_dspy.apps.cli.options import Builds, Columns, Flag, IndexDir, Json, Li
 from kraq_dspy.apps.cli.progress import label, run_build
 from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
+from kraq_dspy.records import MENTIONS
 
 if TYPE_CHECKING:
-    from kraq_dspy.records import Question, Usage
+    from kraq_dspy.records import Chunk, Question, Usage
     from kraq_dspy.settings import Settings
-
-BROADEST = 40
-"""Communities for which the small generator writes questions unless you configure models: about
-a minute on two cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +27,12 @@ class BuildIndex(Builds, Limits, Columns):
     """Index CORPUS: graph, communities, summaries, and a question for each community.
 
     Run it again to resume an interrupted run, to retry what failed, or to bring the index up to date with the corpus.
+    `kraq index DIR`, with an index in place of a corpus, resumes it as it was begun.
     """
 
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+    corpus: Annotated[
+        Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index.")
+    ]
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
@@ -56,6 +55,13 @@ class BuildIndex(Builds, Limits, Columns):
             help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).",
         ),
     ] = False
+    dry_run: Annotated[
+        bool, Flag("--dry-run", help="Only estimate calls, tokens and money, stage by stage, without asking a model.")
+    ] = False
+    domain: Annotated[
+        bool,
+        Flag("--domain", help="Only ask a model what CORPUS is about: a persona and types of entities for kraq.toml."),
+    ] = False
     json: Json = False
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -69,88 +75,48 @@ class BuildIndex(Builds, Limits, Columns):
         return settings
 
     def run(self) -> None:
-        from kraq_dspy.indexing.index.build import build_index
+        is_index = (self.corpus / "manifest.json").is_file()
+        if self.dry_run:
+            self._estimate(is_index)
+        elif self.domain:
+            self._describe_domain()
+        elif is_index:
+            self._resume()
+        else:
+            self._build()
 
-        settings, hint = self.settings(), ""
-        if self.lm is None:
-            settings, hint = with_generator(settings)
-        out = self.out or index_beside(self.corpus)
-        build = partial(
-            build_index,
-            self.corpus,
-            out,
-            random_questions=self.random_questions,
-            program_states=self.program_state or (),
-        )
+    def _resume(self) -> None:
+        from kraq_dspy.indexing.index.change import resume_index
 
-        try:
-            report = run_build(partial(build, replace=self.replace), settings, self, json=self.json)
-        except RemovedDocumentsError as error:
-            if self.json or not sys.stdin.isatty():
-                raise
-            typer.echo(str(error), err=True)
-            if not typer.confirm("Remove them?", err=True):
-                raise typer.Exit(1) from None
-            report = run_build(partial(build, replace=True), settings, self, json=self.json)
-
-        if not self.json:
-            has_questions = bool(report.counts.get("questions"))
-            list_them = [(command("questions", out), "bold"), " or "] if has_questions else []
-            say("Try: ", *list_them, (command("ask", out, "YOUR QUESTION"), "bold"))
-            if hint and has_questions:
-                say(hint)
-
-
-def with_generator(settings: "Settings") -> "tuple[Settings, str]":
-    """If no model is configured and the small question generator's file is here, set it for the
-    broadest communities. Return also a line that says so, or how to download it."""
-    from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, models_folder
-    from kraq_dspy.settings import QUESTION_TOKENS, QUESTIONS_BASE, QuestionSettings, RoleSettings
-
-    if settings.roles != {"default": RoleSettings()} or settings.questions != QuestionSettings():
-        return settings, ""
-    name = QUESTIONS_BASE.removeprefix(GGUF)
-    if not (models_folder() / f"{name}.gguf").is_file() or find_spec("xllamacpp") is None:
-        get = command("lm", "get", name)
-        return settings, f"For better questions of manuals and encyclopedias: {get}, and the same command again."
-    questions = dataclasses.replace(settings.questions, asked_by="mixed", broadest=BROADEST)
-    small = RoleSettings(QUESTIONS_BASE, adapter=QUESTIONS, max_tokens=QUESTION_TOKENS, temperature=0.0)
-    roles = {**settings.roles, "generator": small}
-    hint = f"{QUESTIONS_BASE} asks about manuals and encyclopedias ({BROADEST} broadest); --lm embedded does without."
-    return dataclasses.replace(settings, questions=questions, roles=roles), hint
-
-
-def index_beside(corpus: Path) -> Path:
-    """Return the default of --out: in the current folder, or next to a corpus that contains it.
-
-    Raises ConfigError if the index of another corpus is there.
-    """
-    source = corpus.resolve()
-    name = f"{source.name if source.is_dir() else source.name.split('.')[0] or source.name}.kraq"
-    out = source.parent / name if Path.cwd().is_relative_to(source) else Path(name)
-    if (out / "manifest.json").is_file():
-        from kraq_dspy.asset.store.index import Index
-
-        with Index.open(out, unfinished=True) as there:
-            origin = there.manifest.origin.get("path")
-        if origin != str(source):
+        if self.out or self.replace or self.random_questions or self.program_state:
             raise ConfigError(
-                f"{str(out)!r} is the index of {origin or 'another corpus'!r}. Name another folder with --out."
+                f"{str(self.corpus)!r} is an index, which is finished as it was begun: without --out, --replace, "
+                "--random-questions and --program-state."
             )
-    return out
+        settings = self.settings_of(self.corpus)
+        run_build(partial(resume_index, self.corpus), settings, self, json=self.json)
 
+    def _describe_domain(self) -> None:
+        from kraq_dspy.models.lms.meter import Meter
+        from kraq_dspy.models.lms.roles import LanguageModels
+        from kraq_dspy.optimize import describe_domain
+        from kraq_dspy.optimize.asked_by import signatures_asked
+        from kraq_dspy.settings import EMBEDDED
+        from kraq_dspy.state import StepStates
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate(Columns):
-    """Calls, tokens and money of an index, stage by stage, without asking a model."""
+        states = StepStates(self.program_state or ())
+        if self.program_state:
+            states.require_asked((), "kraq index --domain", signatures_asked("describing"))
+        settings = self.settings()
+        if settings.role("extractor").model == EMBEDDED:
+            note("the embedded model only guesses: name a model with --lm.")
+        models = LanguageModels(settings, meter=Meter(self.limits(settings)), states=states)
+        typer.echo(describe_domain(self.corpus, settings, lm=models).to_toml())
 
-    corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")]
-    json: Json = False
-
-    def run(self) -> None:
+    def _estimate(self, is_index: bool) -> None:
         from kraq_dspy.indexing.index.estimate import LEAST, MOST, estimate_corpus, estimate_index
 
-        if (self.corpus / "manifest.json").is_file():
+        if is_index:
             result = estimate_index(self.corpus, self.settings_of(self.corpus))
         else:
             result = estimate_corpus(self.corpus, self.settings())
@@ -178,6 +144,54 @@ class Estimate(Columns):
         for problem in result.problems[:10]:
             note(short(problem, 240), label="left out: ")
 
+    def _build(self) -> None:
+        from kraq_dspy.indexing.index.build import build_index
+
+        settings = self.settings()
+        out = self.out or index_beside(self.corpus)
+        build = partial(
+            build_index,
+            self.corpus,
+            out,
+            random_questions=self.random_questions,
+            program_states=self.program_state or (),
+        )
+
+        try:
+            report = run_build(partial(build, replace=self.replace), settings, self, json=self.json)
+        except RemovedDocumentsError as error:
+            if self.json or not sys.stdin.isatty():
+                raise
+            typer.echo(str(error), err=True)
+            if not typer.confirm("Remove them?", err=True):
+                raise typer.Exit(1) from None
+            report = run_build(partial(build, replace=True), settings, self, json=self.json)
+
+        if not self.json:
+            has_questions = bool(report.counts.get("questions"))
+            list_them = [(command("questions", out), "bold"), " or "] if has_questions else []
+            say("Try: ", *list_them, (command("ask", out, "YOUR QUESTION"), "bold"))
+
+
+def index_beside(corpus: Path) -> Path:
+    """Return the default of --out: in the current folder, or next to a corpus that contains it.
+
+    Raises ConfigError if the index of another corpus is there.
+    """
+    source = corpus.resolve()
+    name = f"{source.name if source.is_dir() else source.name.split('.')[0] or source.name}.kraq"
+    out = source.parent / name if Path.cwd().is_relative_to(source) else Path(name)
+    if (out / "manifest.json").is_file():
+        from kraq_dspy.asset.store.index import Index
+
+        with Index.open(out, unfinished=True) as there:
+            origin = there.manifest.origin.get("path")
+        if origin != str(source):
+            raise ConfigError(
+                f"{str(out)!r} is the index of {origin or 'another corpus'!r}. Name another folder with --out."
+            )
+    return out
+
 
 def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
     money = "" if cost is None else _money(cost)
@@ -189,18 +203,12 @@ def _money(cost: float) -> str:
     return "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"
 
 
-TOPICS_SHOWN = (
-    "Groups about which nothing could be asked, and broad ones that no model wrote a question for, show their topic. "
-    "They stand last."
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ListQuestions(Scoped):
-    """The representative questions, the largest groups of each level first.
+    """The representative questions, the largest groups of each level first, each with the passages that answer it.
 
-    A group about which nothing could be asked stands behind those that have a question. It shows its topic, the names
-    most linked in it, and so does a broad group that no model wrote a question for.
+    A group whose question few of its passages answer shows its topic, with the question as an example. A group about
+    which nothing could be asked stands last, with its topic alone.
     """
 
     index_dir: IndexDir
@@ -213,6 +221,9 @@ class ListQuestions(Scoped):
         int | None,
         typer.Option(min=1, help="N questions to begin with: answerable, and together about most of the corpus."),
     ] = None
+    long: Annotated[bool, Flag("--long", help="Also level, passages and files of the group, and every passage.")] = (
+        False
+    )
     personal: Annotated[
         bool, Flag("--personal", help="Only questions with e-mail addresses, phone or card numbers.")
     ] = False
@@ -230,6 +241,8 @@ class ListQuestions(Scoped):
             listed = list(index.questions(self.level, source=self.source, duplicates=self.duplicates))
             deepest = max((question.level for question in index.questions(source=self.source)), default=None)
             topic_by_id = topics(index, listed)
+            shown = [id for question in listed for id in question.evidence[: None if self.long else 1]]
+            passage_of = {chunk.id: chunk for chunk in index.chunks_by_id(list(dict.fromkeys(shown)))}
 
         if self.level is not None and deepest is not None and self.level > deepest:
             raise ConfigError(f"--level is {self.level}; the deepest level with questions here is {deepest}.")
@@ -239,31 +252,38 @@ class ListQuestions(Scoped):
 
         if self.json:
             print_json([ListedQuestion.of(each, topic_by_id.get(each.id, "")).to_json() for each in listed])
-        elif not listed:
+            return
+        if not listed:
             say("No questions here." if self.level is None else f"No questions on level {self.level}.")
-        elif self.personal:  # the text is looked for, which a topic would hide
-            _show_questions(listed, {})
-        else:
-            _show_questions(listed, topic_by_id)
+        for question in listed:
+            topic = "" if self.personal else topic_by_id.get(question.id, "")  # it would hide what is looked for
+            _show_question(question, topic, passage_of, is_long=self.long)
 
 
-def _show_questions(questions: "Sequence[Question]", topic_by_id: Mapping[str, str]) -> None:
-    rows = [
-        (each.level, len(each.chunk_ids), len(each.document_ids), shown_question(each, topic_by_id.get(each.id, "")))
-        for each in questions
-    ]
-    numbers = ("level", "chunks", "files")
-    output.print(grid("", (*numbers, "question"), rows, right=numbers, box=None, padding=(0, 2, 0, 0)))
-    if topic_by_id:
-        say(TOPICS_SHOWN)
+def _show_question(question: "Question", topic: str, passage_of: "Mapping[str, Chunk]", *, is_long: bool) -> None:
+    """The question, how many passages answer it, and the first of them."""
+    output.print(shown_question(question, topic))
+    if is_long:
+        group = f"{counted(len(question.chunk_ids), 'passage')}, {counted(len(question.document_ids), 'file')}"
+        say(f"    level {question.level}, stands for {group}", style="dim")
+    if not question.evidence:
+        return
+    verb = "mentions" if question.evidence_by == MENTIONS else "answers"
+    n_answering = len(question.evidence)
+    head = f"{counted(n_answering, 'passage')} {verb if n_answering == 1 else verb[:-1]} it"
+    for place, chunk in enumerate(passage_of[id] for id in question.evidence if id in passage_of):
+        name = short(chunk.title or chunk.document_id, 60)
+        before = f"    {head}: " if place == 0 else "    "
+        output.print(Text.assemble((before, "dim"), name, (". ", "dim"), short(chunk.text, max(60, output.width - 60))))
 
 
 def shown_question(question: "Question", topic: str) -> Text:
-    """Return the question, or the topic of a broad group without a question of a model."""
+    """Return the question; for a group that it does not stand for, the topic with the question as an example."""
     style = "dim" if question.duplicate_of else ""
-    if topic:
-        return Text.assemble(("About: ", "dim"), short(topic, 200), style=style)
-    return Text.assemble(short(question.text, 200), style=style)
+    if not topic:
+        return Text.assemble(short(question.text, 200), style=style)
+    example = "" if question.is_topic else f", {counted(len(question.chunk_ids), 'passage')}, such as: {question.text}"
+    return Text.assemble(("About ", "dim"), short(topic, 200), short(example, 240), style=style)
 
 
 def _show_starters(command: ListQuestions, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Optimizes a step or a program on a dev set (`kraq optimize`), and tells extraction of a corpus (`kraq domain`)."""
+"""Optimizes a step or a program on a dev set: `kraq optimize`."""
 
 import contextlib
 import io
@@ -13,11 +13,9 @@ import typer
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
 from kraq_dspy.apps.cli.options import (
     Calls,
-    Columns,
     Flag,
     Json,
     Scoped,
-    TakesStates,
     chosen,
     missing,
     require_writable_file,
@@ -26,7 +24,7 @@ from kraq_dspy.apps.cli.options import (
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 from kraq_dspy.errors import counted
-from kraq_dspy.optimize.sizes import DOMAIN_PASSAGES, Sizes
+from kraq_dspy.optimize.sizes import Sizes
 
 if TYPE_CHECKING:
     from kraq_dspy.optimize import Compiled
@@ -129,28 +127,6 @@ class Optimize(Scoped, Calls):
             print_json({name: getattr(compiled, name) for name in shown_names})
         else:
             _show(compiled)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Domain(TakesStates, Columns):
-    """Ask a model what CORPUS is about: a persona and types of entities, as lines for kraq.toml."""
-
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
-    passages: Annotated[int, typer.Option(min=1, help="Number of passages shown to the model.")] = DOMAIN_PASSAGES
-    seed: Annotated[int, typer.Option(help="Random seed of the draw.")] = 0
-
-    def run(self) -> None:
-        from kraq_dspy.models.lms.roles import LanguageModels
-        from kraq_dspy.optimize import describe_domain
-        from kraq_dspy.settings import EMBEDDED
-
-        self.require_asked("domain", "describing")
-        settings = self.settings()
-        if settings.role("extractor").model == EMBEDDED:
-            note("the embedded model only guesses: name a model with --lm.")
-        models = LanguageModels(settings, states=self.states())
-        domain = describe_domain(self.corpus, settings, models=models, passages=self.passages, seed=self.seed)
-        typer.echo(domain.to_toml())
 
 
 def _show(compiled: "Compiled") -> None:

@@ -154,7 +154,7 @@ class Models:
         embedder = load_embedder(settings.encoder)
         meter = Meter(self.limits(settings))
         models = LanguageModels(settings, embedder=embedder, meter=meter, states=self.states())
-        with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
+        with Workspace.open(index_dir, settings=settings, embedder=embedder, lm=models, write=write) as space:
             yield space
 
     def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
@@ -215,7 +215,7 @@ class Owner:
         from kraq_dspy.models.lms.roles import LanguageModels
         from kraq_dspy.workspace import Workspace
 
-        with Workspace.open(index_dir, models=LanguageModels()) as space, space.scoped(scope) as view:
+        with Workspace.open(index_dir, lm=LanguageModels()) as space, space.scoped(scope) as view:
             _note_if_empty(view)
             yield view.index
 
@@ -353,6 +353,10 @@ class Columns(Models):
         str | None,
         ColumnOption(help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --as."),
     ] = None
+    labels: Annotated[
+        Path | None,
+        ColumnOption(metavar="FILE", help="A csv with path (or id) and labels: who may read which file or folder."),
+    ] = None
     encoding: Annotated[
         str | None, ColumnOption(help="Encoding of files that are not UTF-8, such as cp1252, cp932, gb18030.")
     ] = None
@@ -365,6 +369,8 @@ class Columns(Models):
             for name in ("text_column", "title_column", "id_column", "acl_column", "encoding")
             if columns[name]
         }
+        if self.labels:
+            named["labels_file"] = str(self.labels.resolve())
         return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
 
 

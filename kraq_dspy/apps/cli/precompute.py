@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich import filesize
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, TakesStates
+from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, TakesStates
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, print_json, say, short, show_counts
 from kraq_dspy.errors import ConfigError, counted
@@ -16,20 +16,28 @@ if TYPE_CHECKING:
     from kraq_dspy.indexing.prepare.instructed import Price
 
 Questions = Literal["kraq", "random", "all"]
+WHAT = ("instructed", "qa-pairs", "graph", "raptor", "k2rag")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Precompute(TakesStates, Calls, Limits):
-    """Embed passages as seen from the stored questions, so that `kraq ask --program efficient` need
-    not.
+    """Prepare what programs look up.
 
-    kraq shows the price first. With `[instructed] kind = "sentences"` it embeds the passages'
-    sentences instead.
+    instructed (the default): passages embedded as seen from the stored questions, for `kraq ask --program efficient`;
+    kraq shows the price first. With `[instructed] kind = "sentences"` it embeds the passages' sentences instead.
+
+    qa-pairs: every passage as question-answer pairs, for qa-rag. graph: embeddings of entities and reports, for
+    GraphRAG's searches. raptor: a tree of summaries, for the retriever raptor. k2rag: every document summarized, and
+    indexed so, for the program k2rag.
 
     Run it again to resume an interrupted run, or after you have added passages or questions.
     """
 
     index_dir: IndexDir
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WHAT ...]", help="instructed (the default), qa-pairs, graph, raptor, k2rag."),
+    ] = None
     top_n: Annotated[
         str | None, typer.Option(help="Passages for each question: a number, or all.", show_default="20")
     ] = None
@@ -37,21 +45,9 @@ class Precompute(TakesStates, Calls, Limits):
         Questions | None,
         typer.Option(help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"),
     ] = None
-    qa_pairs: Annotated[
-        bool, Flag("--qa-pairs", help="Instead: every passage as question-answer pairs, for qa-rag.")
-    ] = False
-    graph: Annotated[
-        bool, Flag("--graph", help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
-    ] = False
-    raptor: Annotated[bool, Flag("--raptor", help="Instead: a tree of summaries, for the retriever raptor.")] = False
-    k2rag: Annotated[
-        bool, Flag("--k2rag", help="Instead: every document summarised, and indexed so, for the program k2rag.")
-    ] = False
     scope: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LABEL", help="Instead: let models write the view of the scope with this label; repeatable."
-        ),
+        typer.Option(metavar="LABEL", help="Let models write the view of the scope with this label; repeatable."),
     ] = None
     json: Json = False
 
@@ -60,15 +56,19 @@ class Precompute(TakesStates, Calls, Limits):
         if self.scope:
             self._make_view(self.scope)
             return
-        chosen = {"qa-pairs": self.qa_pairs, "graph": self.graph, "raptor": self.raptor, "k2rag": self.k2rag}
-        if kinds := [name for name, is_chosen in chosen.items() if is_chosen]:
-            _refuse({"top-n": self.top_n, "source": self.source}, f"goes with the embeddings, not with --{kinds[0]}")
+        kinds = list(dict.fromkeys(self.what or ()))
+        for unknown in set(kinds) - set(WHAT):
+            raise ConfigError(f"There is no {unknown!r} to prepare; there are: {', '.join(WHAT)}.")
+        if "instructed" in kinds and len(kinds) > 1:
+            raise ConfigError("instructed is prepared by a command of its own: kraq precompute DIR")
+        if kinds and kinds != ["instructed"]:
+            _refuse({"top-n": self.top_n, "source": self.source}, f"goes with the embeddings, not with {kinds[0]}")
             self._make(kinds)
             return
         of_models = {each.name: getattr(self, each.name) for each in (*fields(Calls), *fields(Limits))} | {
             "config": None
         }
-        _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
+        _refuse(of_models, "goes with qa-pairs, raptor or k2rag: embeddings ask no language model")
         from kraq_dspy.indexing.prepare.instructed import TOP_N, InstructedOptions, precompute, price_of_pairs
         from kraq_dspy.models.embedders.instructed import WeightedSentences
 
@@ -90,8 +90,9 @@ class Precompute(TakesStates, Calls, Limits):
     def _make_view(self, labels: Sequence[str]) -> None:
         from kraq_dspy.asset.scope import Scope
 
-        others = {"top-n": self.top_n, "source": self.source, "qa-pairs": self.qa_pairs, "graph": self.graph}
-        _refuse(others | {"raptor": self.raptor, "k2rag": self.k2rag}, "does not go with --scope")
+        _refuse({"top-n": self.top_n, "source": self.source}, "does not go with --scope")
+        if self.what:
+            raise ConfigError(f"{self.what[0]} does not go with --scope.")
         scope = Scope(labels)
         with self.opened(self.index_dir) as space:
             with Bars(space.models.settings, quiet=self.json) as bars:

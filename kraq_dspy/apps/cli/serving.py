@@ -1,4 +1,4 @@
-"""Serves indexes over HTTP, or shows one in the browser: `kraq serve` and `kraq explore`."""
+"""Serves indexes over HTTP, and shows them in the browser: `kraq serve`."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ import typer
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Limits, Models, QuestionFile, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import Flag, Limits, Models, QuestionFile, Reads, Refuses, TakesStates
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs
@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serve(TakesStates, Reads, Limits, Refuses):
-    """Serve one or more indexes: a page and a JSON API."""
+class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
+    """Serve one or more indexes: a page and a JSON API.
+
+    The page shows the questions, the largest groups first, what is behind them, and answers. With --open, your browser
+    shows it.
+    """
 
     index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
     host: Annotated[
@@ -58,7 +62,19 @@ class Serve(TakesStates, Reads, Limits, Refuses):
             metavar="FILE", help="Keep what is asked, for kraq testset label, in a file that only you may read."
         ),
     ] = None
-    edit: Annotated[bool, Flag("--edit", help="Let the catalogue be reviewed.")] = False
+    open: Annotated[
+        bool, Flag("--open", help="Open the page in your browser; if the port is in use, take another.")
+    ] = False
+    edit: Annotated[
+        bool, Flag("--edit", help="Let the catalogue and the test set be reviewed: approve, edit, reject.")
+    ] = False
+    questions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Questions of your own (csv, jsonl or parquet): show what they never touch."),
+    ] = None
+    testset: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
+    ] = None
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = ServeSettings.at_once
     waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; further ones get 503.")] = (
         ServeSettings.waiting
@@ -72,9 +88,18 @@ class Serve(TakesStates, Reads, Limits, Refuses):
         self.require_asked("serve", "answering", "conversation")
         from kraq_dspy.apps.serve.callers import Callers
         from kraq_dspy.apps.serve.served import names_of
+        from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 
+        desk = TestsetDesk.of(self.questions, self.testset, self.columns())
+        scope = self.scope()
+        if desk is not None and (len(self.index_dirs) > 1 or self.tokens):
+            raise ConfigError("--questions and --testset are for the owner of one index, without --tokens.")
+        if desk is not None and scope is not None and not scope.is_everything:
+            raise ConfigError(
+                "Questions and test sets may tell of any document: --questions and --testset need --as-owner."
+            )
         names = tuple(self.allow_host or ())
-        if self.tokens and self.scope() is not None:
+        if self.tokens and scope is not None:
             raise ConfigError("With --tokens the file says what each caller may read: labels, or everything = true.")
         callers = Callers(self.tokens, names_of(self.index_dirs)) if self.tokens else None
         settings = ServeSettings(
@@ -83,51 +108,18 @@ class Serve(TakesStates, Reads, Limits, Refuses):
         opened = self.opened if callers is None else partial(Models.opened, self)
         run_server(
             self, self.index_dirs, settings, edit=self.edit, access_log=self.access_log,
-            log_questions=self.log_questions, opened=opened,
+            log_questions=self.log_questions, opened=opened, desk=desk, or_any_port=self.open,
+            started=open_in_browser if self.open else _do_nothing,
         )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Explore(TakesStates, Reads, Limits, Refuses, QuestionFile):
-    """Open the index in the browser: its questions, the largest groups first, what is behind them, and answers."""
-
-    index_dir: IndexDir
-    edit: Annotated[
-        bool, Flag("--edit", help="Let the catalogue and the test set be reviewed: approve, edit, reject.")
-    ] = False
-    questions: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Questions of your own (csv, jsonl or parquet): show what they never touch."),
-    ] = None
-    testset: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
-    ] = None
-    port: Annotated[int, typer.Option(help="Port of this machine; if it is in use, a free one.")] = ServeSettings.port
-    no_browser: Annotated[bool, Flag("--no-browser", help="Print the address without opening a browser.")] = False
-
-    def run(self) -> None:
-        require_serve("kraq explore")
-        self.require_asked("explore", "answering", "conversation")
-        from kraq_dspy.apps.serve.testset_desk import TestsetDesk
-
-        settings = ServeSettings(port=self.port, answer_anyway=self.answer_anyway)
-        desk = TestsetDesk.of(self.questions, self.testset, self.columns())
-        scope = self.scope()
-        if desk is not None and scope is not None and not scope.is_everything:
-            raise ConfigError(
-                "Questions and test sets may tell of any document: --questions and --testset need --as-owner."
-            )
-
-        def shown(address: str) -> None:
-            if not self.no_browser:
-                open_in_browser(address)
-
-        run_server(self, [self.index_dir], settings, edit=self.edit, desk=desk, or_any_port=True, started=shown)
 
 
 def open_in_browser(address: str) -> None:
     """In a thread: a browser that is started may not come back before it is closed."""
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _do_nothing(address: str) -> None:
+    """Nothing is done once the server has started."""
 
 
 def require_serve(command: str) -> None:
@@ -151,7 +143,7 @@ def run_server(
     log_questions: Path | None = None,
     opened: "Callable[[Path], AbstractContextManager[Workspace]] | None" = None,
     or_any_port: bool = False,
-    started: Callable[[str], None] = lambda address: None,
+    started: Callable[[str], None] = _do_nothing,
     ended: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until Ctrl-C, and say where on standard output, before the first request."""
@@ -197,7 +189,7 @@ def say_started(indexes: "Mapping[str, ServedIndex]", address: str) -> None:
             say(f"{each.name}: each caller gets what its labels allow")
             continue
         if not each.index.manifest.complete:
-            note(f"{each.name} is unfinished; go on: {command('resume', each.index.path)}")
+            note(f"{each.name} is unfinished; go on: {command('index', each.index.path)}")
         passages = counted(each.index.counts()["chunks"], "passage")
         say(f"{each.name}: {counted(len(each.atlas.questions), 'question')}, {passages}")
     say(f"{address}  (Ctrl-C ends it)")

@@ -59,7 +59,7 @@ class Status(Scoped):
         if contents.usage:
             output.print(_usage_grid(contents.usage))
         if not contents.manifest.complete or change == BEGUN:
-            note(command("resume", self.index_dir), label="To finish it: ")
+            note(command("index", self.index_dir), label="To finish it: ")
         if contents.personal:
             questions = command("questions", self.index_dir, "--personal")
             note(

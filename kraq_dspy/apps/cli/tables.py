@@ -1,4 +1,4 @@
-"""Runs a table over data sets: one of the papers, of this library, or of your own: `kraq eval TABLE`."""
+"""Runs a table over data sets: one of the papers, of this library, or of your own: `kraq bench TABLE`."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ JUDGES = ("none", "binary", "rubric")
 class RunTable(Builds):
     """Run a table over data sets: index them, ask every system every question, write rows and a report."""
 
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="An id of `kraq eval list`, a comparison, a TOML file.")]
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="An id of `kraq bench list`, a comparison, or a file.")]
     data: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
     ] = Path("data")
@@ -188,7 +188,7 @@ def read(name: str) -> "EvalTable":
     figure = paper_table(name)
     if not figure.definition:
         other = figure.command or "none: people judged"
-        raise ConfigError(f"`kraq eval` cannot run {figure.paper}, {figure.number}. Its command: {other}.")
+        raise ConfigError(f"`kraq bench` cannot run {figure.paper}, {figure.number}. Its command: {other}.")
     return read_table(DEFINITIONS / f"{figure.definition}.toml").for_paper(figure)
 
 

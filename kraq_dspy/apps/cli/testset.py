@@ -50,7 +50,7 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
     Several different retrievers find the gold passages, and kraq drops most questions that cannot
     separate two systems. Without a language model (--lm) the embedded reader writes them. The same
     command resumes an interrupted run. It keeps rows of FILE that somebody approved, edited or
-    rejected (`kraq explore DIR --testset FILE --edit`).
+    rejected (`kraq serve DIR --open --testset FILE --edit`).
     """
 
     index_dir: IndexDir

@@ -1,4 +1,4 @@
-"""Makes pairs that a small model can learn from, and trains it on them: `kraq pairs` and `kraq finetune`."""
+"""Makes pairs that a small model can learn from, and trains it on them: `kraq finetune pairs` and `kraq finetune`."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -173,13 +173,14 @@ class IndexTools:
         ] = None,
     ) -> Json:
         """List the questions that the documents answer: their table of contents. Each belongs to a community of
-        entities, which `community` describes. Where a broad community has a `topic`, no language model wrote its
-        question: the topic says what it is about, and the question asks about a detail. No language model is asked."""
+        entities, which `community` describes. `evidence` are the chunks that answer it (`read_document`), `share` how
+        much of its community they are. Where there is a `topic`, it says what the community is about, and the question
+        is an example. No language model is asked."""
         if not self.index.count(Question):
             self.index.require_documents()
             raise IndexStateError(
                 "This index has no questions: it was imported, or its build is not complete. Use `search`; "
-                "the index's owner makes questions with `kraq resume`."
+                "the index's owner makes questions with `kraq index`."
             )
 
         if not topic.strip():

@@ -51,7 +51,7 @@ from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 GONE = 499
 """The status of an answer that nobody waits for any more."""
-REVIEWER = "kraq explore"
+REVIEWER = "kraq serve --open"
 """Who the history names; a page knows no names."""
 
 

@@ -46,19 +46,25 @@ class Atlas:
         return topics(self.index, self.questions)
 
     @cached_property
+    def asked(self) -> dict[str | None, Question]:
+        """The question of each community, by the community's id."""
+        return {each.community_id: each for each in self.questions}
+
+    @cached_property
     def communities(self) -> dict[str, CommunityBrief]:
         """The communities in brief, by id, broadest first and the largest of a level first."""
         titles = {summary.community_id: summary.title for summary in self.index.all(Summary)}
-        questions = {each.community_id: each.text for each in self.questions}
-        topic_of = {each.community_id: self.topics.get(each.id, "") for each in self.questions}
+        asked = self.asked
+        topic_of = {community_id: self.topics.get(each.id, "") for community_id, each in asked.items()}
 
         briefs = [
             CommunityBrief.of(
                 each,
                 titles.get(each.id, ""),
                 parent_id=each.parent_id,
-                question=questions.get(each.id, ""),
+                question=asked[each.id].text if each.id in asked else "",
                 topic=topic_of.get(each.id, ""),
+                n_answering=len(asked[each.id].evidence) if each.id in asked else 0,
             )
             for each in self.index.all(Community)
         ]
@@ -198,6 +204,7 @@ class Atlas:
             children=self.children.get(community_id, []),
             summary=None if summary is None else CommunitySummary.of(summary),
             entities=[self.entities[each] for each in self._best_connected(community.entity_ids)[:MOST]],
+            evidence=self.passages(self.asked[community_id].evidence if community_id in self.asked else ()),
             passages=self.passages(community.chunk_ids),
         )
 
@@ -231,7 +238,7 @@ class Atlas:
         )
 
     def document(self, document_id: str) -> Json:
-        """The whole text, with passages and mentions as spans of it, and the narrowest questions that lead to it."""
+        """The whole text, with passages and mentions as spans of it, and the narrowest questions that it answers."""
         document = self.record(Document, document_id)
         passages = []
         for chunk in sorted(self.index.all(Chunk, document_id=document_id), key=lambda chunk: chunk.position):
@@ -242,7 +249,8 @@ class Atlas:
             span = {"id": chunk.id, "start": chunk.start, "end": chunk.end, "position": chunk.position}
             passages.append({**span, "mentions": mentions})
 
-        questions = [each for each in reversed(self.questions) if document_id in each.document_ids]
+        own = {passage["id"] for passage in passages}
+        questions = [each for each in reversed(self.questions) if not own.isdisjoint(each.evidence)]
         return {
             "id": document.id,
             "title": document.title,

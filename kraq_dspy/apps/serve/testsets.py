@@ -1,6 +1,6 @@
 """Answers the requests of two pages: what a team's own questions never touch, and the review of a test set.
 
-Both are for whoever owns the index, in `kraq explore`: a served index has them only if it was given a desk.
+Both are for whoever owns the index, in `kraq serve --open`: a served index has them only if it was given a desk.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class TestsetApi:
         served = self.api.index_of(query)
         desk = _desk(served)
         if not desk.questions:
-            raise RequestError(404, "no_questions", "No questions were given: kraq explore DIR --questions FILE")
+            raise RequestError(404, "no_questions", "No questions were given: kraq serve DIR --open --questions FILE")
 
         coverage = _coverage(served, desk)
         if query.refused or query.far:
@@ -141,7 +141,7 @@ def _desk(served: ServedIndex) -> TestsetDesk:
         raise RequestError(
             404,
             "no_desk",
-            "This server has neither questions nor a test set: kraq explore DIR --questions FILE --testset FILE",
+            "This server has neither questions nor a test set: kraq serve DIR --open --questions FILE --testset FILE",
         )
     return served.desk
 
@@ -149,7 +149,7 @@ def _desk(served: ServedIndex) -> TestsetDesk:
 def _testset(served: ServedIndex) -> ReviewedTestset:
     testset = _desk(served).testset
     if testset is None:
-        raise RequestError(404, "no_testset", "No test set was given: kraq explore DIR --testset FILE")
+        raise RequestError(404, "no_testset", "No test set was given: kraq serve DIR --open --testset FILE")
     return testset
 
 

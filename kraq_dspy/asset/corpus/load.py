@@ -9,11 +9,14 @@ from pathlib import Path
 
 from kraq_dspy.asset.corpus.boilerplate import Linked, RepeatedLines, cleaned
 from kraq_dspy.asset.corpus.files import CorpusFile, find_files, unreadable
-from kraq_dspy.asset.corpus.formats.labels_elsewhere import declared_elsewhere, declared_in_sheet
 from kraq_dspy.asset.corpus.formats.readers import READERS, find_reader
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.formats.values import holds_rows
+from kraq_dspy.asset.corpus.formats.zipped import DAMAGED, beginning_of
+from kraq_dspy.asset.corpus.labels_file import LabelsFile
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
-from kraq_dspy.asset.scope import labelled
+from kraq_dspy.asset.label_names import MENTIONED, mentions_labels
+from kraq_dspy.asset.scope import labelled, unlabelled
 from kraq_dspy.errors import CorpusError, MissingExtraError, counted
 from kraq_dspy.records import Document, Failure, content_id
 
@@ -49,6 +52,7 @@ def load_documents(
     boilerplate: str = "drop",
     known_lines: Iterable[str] = (),
     labels: Callable[[Document], Iterable[str]] | None = None,
+    require_labels: bool = False,
 ) -> Iterator[Document | Failure]:
     """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
 
@@ -62,7 +66,8 @@ def load_documents(
     `encoding` is that of files which are not UTF-8 and have no byte-order mark. `max_bytes` limits a file that is one
     document, a line of jsonl, and a text; `max_unpacked` how many times its size a compressed file may hold. Of
     documents with the same text and the same labels, or with the same id, the first is kept. `labels` is a function
-    that says who may read a document, in place of what its file says.
+    that says who may read a document, in place of what its file says. A document without labels fails if they are
+    required (`require_labels`).
 
     Web pages, in HTML or Markdown, are without `boilerplate` unless it is to "keep": see `cleaned_document`. What
     repeats over them is found in a first reading of all files but PDF, slides and sheets; `known_lines` were found
@@ -83,7 +88,8 @@ def load_documents(
     settings = ReadSettings(
         id_column, title_column, text_column, acl_column, max_bytes, max_unpacked, encoding, labels is not None
     )
-    return _load(root, settings, RepeatedLines(known_lines) if boilerplate == "drop" else None, labels)
+    repeated = RepeatedLines(known_lines) if boilerplate == "drop" else None
+    return _load(root, settings, repeated, _DuplicateFilter(labels, require_labels=require_labels))
 
 
 def is_repeated(failure: Failure) -> bool:
@@ -111,9 +117,9 @@ def _load(
     root: Path,
     settings: ReadSettings,
     repeated: RepeatedLines | None,
-    labels: Callable[[Document], Iterable[str]] | None,
+    earlier: "_DuplicateFilter",
 ) -> Iterator[Document | Failure]:
-    earlier = _DuplicateFilter(labels)
+    of_labels = earlier.labels.path if isinstance(earlier.labels, LabelsFile) else None
     if repeated is not None:
         for file in find_files(root):
             if isinstance(file, CorpusFile) and not file.source.lower().endswith(NO_PAGES):
@@ -124,6 +130,8 @@ def _load(
     first_failure: Failure | None = None
     n_failures = 0
     for entry in find_files(root):
+        if of_labels is not None and isinstance(entry, CorpusFile) and entry.path.resolve() == of_labels:
+            continue
         for item in [entry] if isinstance(entry, Failure) else _load_file(entry, settings, repeated, earlier):
             if isinstance(item, Failure):
                 first_failure = first_failure or item
@@ -144,6 +152,8 @@ def _load(
 def _load_file(
     file: CorpusFile, settings: ReadSettings, repeated: RepeatedLines | None, earlier: "_DuplicateFilter"
 ) -> Iterator[Document | Failure]:
+    is_declared = bool(settings.acl_column or settings.by_function)
+    is_mentioned = not is_declared and _mentions_labels(file)
     n_failures = 0
     last = ""
     for row in _with_named_columns(_read(file, settings), settings):
@@ -151,7 +161,7 @@ def _load_file(
         if isinstance(row, BadRow):
             outcome = row
         else:
-            outcome = _document(row, file, repeated, earlier, is_declared=bool(settings.acl_column))
+            outcome = _document(row, file, repeated, earlier, is_declared=is_declared, is_mentioned=is_mentioned)
         if isinstance(outcome, Document):
             yield outcome
             continue
@@ -189,12 +199,7 @@ def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) ->
 
 def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
     try:
-        if reason := declared_elsewhere(file.path, file.source, settings):
-            yield BadRow(reason)
-            return
-        for row in find_reader(file.source)(file.path, settings):
-            reason = declared_in_sheet(row.text, file.source, settings) if isinstance(row, Row) else ""
-            yield BadRow(reason) if reason else row
+        yield from find_reader(file.source)(file.path, settings)
     except OSError as error:
         yield BadRow(unreadable(error))
     except MissingExtraError as error:
@@ -208,6 +213,7 @@ def _document(
     earlier: "_DuplicateFilter",
     *,
     is_declared: bool,
+    is_mentioned: bool,
 ) -> Document | BadRow:
     if is_blank(row.text):
         return BadRow("The text is empty.", row.key)
@@ -227,6 +233,11 @@ def _document(
     if repeated is not None:
         document = cleaned_document(document, repeated, row.linked)
     document = labelled(document, earlier.labels, is_declared=is_declared)
+    if earlier.require_labels and (reason := unlabelled(document)):
+        return BadRow(reason, row.key)
+    in_metadata = (mentions_labels(value) for value in document.metadata.values() if isinstance(value, str))
+    if not document.labels and (is_mentioned or any(in_metadata)):
+        document = dataclasses.replace(document, left_out=(*document.left_out, MENTIONED))
     if row.id is None and document.id in earlier.ids:  # the same text, for others
         own = content_id("labels", *document.labels)[:12]
         document = dataclasses.replace(document, id=f"{document.id}-{own}")
@@ -234,12 +245,20 @@ def _document(
     return BadRow(problem, row.key) if problem else document
 
 
+def _mentions_labels(file: CorpusFile) -> bool:
+    """Whether a file that is no table has the word "acl" where it may declare labels."""
+    try:
+        return not holds_rows(file.source) and mentions_labels(beginning_of(file.path))
+    except (OSError, *DAMAGED):
+        return False  # its reader says what is wrong with the file
+
+
 class _DuplicateFilter:
     """Remembers ids and the hashes of texts, never the texts: about 300 bytes for each document. A text that others may
     read, by its labels, repeats nothing."""
 
-    def __init__(self, labels: Callable[[Document], Iterable[str]] | None = None) -> None:
-        self.labels = labels
+    def __init__(self, labels: Callable[[Document], Iterable[str]] | None, *, require_labels: bool) -> None:
+        self.labels, self.require_labels = labels, require_labels
         self.ids: set[str] = set()
         self.first_with: dict[bytes, str] = {}
 

@@ -34,7 +34,8 @@ _COLUMNS = {
     "communities": f"{_PLACE} entity_ids relationship_ids text_unit_ids period size",
     "community_reports": f"{_PLACE} summary full_content rank rating_explanation findings full_content_json period "
     "size",
-    "kraq_questions": "text source community community_id level text_unit_ids document_ids model duplicate_of",
+    "kraq_questions": "text source community community_id level text_unit_ids document_ids evidence_ids share model "
+    "duplicate_of",
 }
 """The columns of each table behind `id` and `human_readable_id`; what a row does not have is empty."""
 _WHOLE = frozenset(
@@ -252,6 +253,8 @@ def _question(question: Question, numbers: Mapping[str, int]) -> Row:
         "level": question.level,
         "text_unit_ids": question.chunk_ids,
         "document_ids": question.document_ids,
+        "evidence_ids": question.evidence,
+        "share": question.share,
         "model": question.model,
         "duplicate_of": question.duplicate_of,
     }

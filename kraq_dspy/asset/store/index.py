@@ -192,7 +192,7 @@ class Index(StoredRecords, SharedByCopies):
             return
         if not self._manifest.complete:
             if self._manifest.state:
-                unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
+                unfinished = "%s: readers see the last complete state until this change is finished: kraq index %s"
                 logger.warning(unfinished, self.path, self.path)
             return
 
@@ -225,6 +225,11 @@ class Index(StoredRecords, SharedByCopies):
     @property
     def manifest(self) -> Manifest:
         return self._manifest
+
+    @property
+    def is_writer(self) -> bool:
+        """Whether it was opened for writing."""
+        return self._database.write
 
     def update_manifest(self, **changes: Any) -> Manifest:
         """Replace fields of the manifest, also on disk, and set `updated_at`."""

@@ -1,55 +1,81 @@
 """Keeps what the parser says of an index's passages beside their other results: it goes when its passage goes."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.asset.store.sync import batches
-from kraq_dspy.embedded.reading.analysis import Analysis, from_values, to_values
+from kraq_dspy.embedded.reading.analysis import Analysis, from_values
+from kraq_dspy.embedded.reading.processes import Parsers
 from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
-from kraq_dspy.records import Chunk, Document, content_id
+from kraq_dspy.records import Chunk, Document
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
 
 STAGE = "read"
 """The stage of an index's results that analyses are."""
-_BATCH = 64  # passages that are parsed at once
+_BATCH = 32  # passages that are parsed at once
+_AHEAD = 2  # batches for each process that are begun before they are asked for
 
 
-def read_passages(index: "Index", chunks: Sequence[Chunk]) -> None:
-    """Parse the passages in English that are not kept yet; the reader of this process remembers all of them.
+def read_passages(index: "Index", chunk_ids: Sequence[str]) -> Iterator[Chunk]:
+    """Yield the passages, each when its analysis is kept and the reader of this process remembers it.
 
-    Of a passage in another language it is kept that the parser does not read it.
+    Those in English that are not kept yet are parsed, in processes that end with the last passage or when the iterator
+    is closed. Of a passage in another language it is kept that the parser does not read it. An index that is open for
+    reading keeps nothing.
     """
-    for batch in batches(iter(chunks), _BATCH):
-        lacking = []
-        for chunk in batch:
-            output = index.results.find(STAGE, chunk.id, _fingerprint(chunk))
-            if output is None:
-                lacking.append(chunk)
-            else:
-                reader().remember({chunk.passage: from_values(output) if output else None})
-        _read(index, lacking)
+    waiting: deque[_Batch] = deque()
+    with Parsers(len(chunk_ids)) as parsers:
+        for ids in batches(chunk_ids, _BATCH):
+            waiting.append(_Batch(index, ids, parsers))
+            if len(waiting) > _AHEAD * parsers.count:
+                yield from waiting.popleft()
+        for batch in waiting:
+            yield from batch
 
 
 def analyses_of(index: "Index", chunk_ids: Sequence[str]) -> dict[str, Analysis]:
-    """What is kept of these passages, by the chunk's id. Passages in other languages are absent, and those of an index
-    that was made before passages were parsed; nothing is parsed here."""
+    """What the parser says of these passages, by the chunk's id. Passages in other languages are absent.
+
+    What is not kept is parsed now. An index that is open for reading uses what an earlier version of the reading kept.
+    """
     outputs = index.results.outputs(STAGE, chunk_ids)
-    return {id: from_values(output) for id, output in outputs.items() if output}
+    analyses = {id: from_values(output) if output else None for id, output in outputs.items()}
+    unread = [id for id in dict.fromkeys(chunk_ids) if id not in outputs]
+    analyses |= {chunk.id: reader().analysis(chunk.passage) for chunk in read_passages(index, unread)}
+    return {id: analysis for id in chunk_ids if (analysis := analyses.get(id)) is not None}
 
 
-def _read(index: "Index", chunks: Sequence[Chunk]) -> None:
-    documents = {document.id: document.text for document in index.get(Document, [c.document_id for c in chunks])}
-    english = [chunk for chunk in chunks if is_english(chunk.text, documents.get(chunk.document_id, ""))]
-    read = dict(zip((c.id for c in english), reader().analyses([c.passage for c in english]), strict=True))
-
-    for chunk in chunks:
-        analysis = read.get(chunk.id)
-        reader().remember({chunk.passage: analysis})
-        output = to_values(analysis) if analysis is not None else []
-        index.results.save(STAGE, chunk.id, _fingerprint(chunk), output, model=MADE_BY)
+def forget_other_readings(index: "Index") -> None:
+    """Before an index is changed: what another version of the parser kept goes, so that readings are never mixed."""
+    if index.results.settled(STAGE) != MADE_BY:
+        index.results.prune(STAGE, ())
+        index.results.settle(STAGE, MADE_BY)
 
 
-def _fingerprint(chunk: Chunk) -> str:
-    return content_id(MADE_BY, chunk.passage)
+class _Batch:
+    """Passages, of which those that are not kept yet are being parsed."""
+
+    def __init__(self, index: "Index", chunk_ids: Sequence[str], parsers: Parsers) -> None:
+        self._index, self._chunks = index, index.get(Chunk, chunk_ids)
+        self._kept = index.results.outputs(STAGE, chunk_ids)
+
+        unread = [chunk for chunk in self._chunks if chunk.id not in self._kept]
+        texts = {each.id: each.text for each in index.get(Document, [chunk.document_id for chunk in unread])}
+        self._english = [chunk for chunk in unread if is_english(chunk.text, texts.get(chunk.document_id, ""))]
+        self._parsed: Future[list[Any]] = parsers.submit([chunk.passage for chunk in self._english])
+
+    def __iter__(self) -> Iterator[Chunk]:
+        parsed = dict(zip((chunk.id for chunk in self._english), self._parsed.result(), strict=True))
+
+        for chunk in self._chunks:
+            output = self._kept.get(chunk.id)
+            if output is None:
+                output = parsed.get(chunk.id, [])
+                if self._index.is_writer:
+                    self._index.results.save(STAGE, chunk.id, MADE_BY, output, model=MADE_BY)
+            reader().remember({chunk.passage: from_values(output) if output else None})
+            yield chunk

@@ -78,12 +78,17 @@ class Reader:
         with self._lock:
             self._shipped = {**self._shipped, **analyses}
 
+    def shipped(self, passages: Iterable[str]) -> dict[str, Analysis]:
+        """Those of the passages that `take_shipped` knows, with their analyses."""
+        return {passage: self._shipped[passage] for passage in passages if passage in self._shipped}
+
     def analyses(self, passages: Sequence[str]) -> list[Analysis]:
-        """What the parser says of passages that are known to be in English."""
+        """What the parser, loaded into this process, says of passages that are known to be in English."""
         with self._lock:
-            new = [passage for passage in passages if passage not in self._shipped]
-            analyses = {**self._shipped, **dict(zip(new, self._parsed(new), strict=True))} if new else self._shipped
-            return [analyses[passage] for passage in passages]
+            known = self.shipped(passages)
+            new = [passage for passage in passages if passage not in known]
+            known |= dict(zip(new, self._parsed(new), strict=True))
+            return [known[passage] for passage in passages]
 
     def _parsed(self, passages: Sequence[str]) -> Iterator[Analysis]:
         titled = [title_and_text(passage) for passage in passages]

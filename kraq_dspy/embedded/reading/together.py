@@ -58,9 +58,11 @@ class Group:
     """Statements of several passages that answer one question.
 
     `names` are what the question names; `told` the first statement of each passage, by the passage's id. `rank` is
-    lower for what is asked more particularly.
+    lower for what is asked more particularly. `key` is what their statements share: the form of the question, a
+    tale's title, a verb, and the names, folded.
     """
 
+    key: tuple[str, ...]
     question: str
     names: tuple[str, ...]
     told: Mapping[str, str]
@@ -120,8 +122,35 @@ def groups_in(analyses: Mapping[str, Analysis], *, may_be_one: bool = False) -> 
     >>> groups_in({})
     []
     """
-    statements_by_key: defaultdict[tuple[str, ...], list[_Statement]] = defaultdict(list)
     words = _Words(analyses.values())
+    statements_by_key = _statements_by_key(analyses, words)
+    for name, (question, defining) in _definitions(analyses).items():
+        others = statements_by_key["is", "", "", name]
+        statements_by_key["is", "", question, name] = [defining, *others]
+
+    groups = (_group(key, statements, words, may_be_one=may_be_one) for key, statements in statements_by_key.items())
+    whole = [group for group in groups if group is not None]
+    return sorted(whole, key=lambda group: (group.rank, -len(group.told), group.question))
+
+
+def passages_under(key: tuple[str, ...], analyses: Mapping[str, Analysis]) -> list[str]:
+    """The ids of the passages with a statement under the key of a group, those that repeat others among them, in the
+    order of `analyses`.
+
+    >>> passages_under(("affected", "", "", "sleep"), {})
+    []
+    """
+    form, _, _, name, *_ = key
+    if form == "is":  # what defines the name, and not all that is said of it
+        return [id for id, analysis in analyses.items() if name in _definitions({id: analysis})]
+    statements = _statements_by_key(analyses, _Words(analyses.values())).get(key, [])
+    return list(dict.fromkeys(statement.passage_id for statement in statements))
+
+
+def _statements_by_key(
+    analyses: Mapping[str, Analysis], words: "_Words"
+) -> defaultdict[tuple[str, ...], list[_Statement]]:
+    statements_by_key: defaultdict[tuple[str, ...], list[_Statement]] = defaultdict(list)
     for passage_id, analysis in analyses.items():
         tale = tale_of(analysis.title, [sentence.text for sentence in analysis.sentences])
         for sentence in analysis.sentences:
@@ -132,14 +161,7 @@ def groups_in(analyses: Mapping[str, Analysis], *, may_be_one: bool = False) -> 
                     *_keys_of_speech(sentence.text, acts, sentence.named, tale, words),
                 ]:
                     statements_by_key[key].append(_Statement(passage_id, sentence.text, act))
-
-    for name, (question, defining) in _definitions(analyses).items():
-        others = statements_by_key["is", "", "", name]
-        statements_by_key["is", "", question, name] = [defining, *others]
-
-    groups = (_group(key, statements, words, may_be_one=may_be_one) for key, statements in statements_by_key.items())
-    whole = [group for group in groups if group is not None]
-    return sorted(whole, key=lambda group: (group.rank, -len(group.told), group.question))
+    return statements_by_key
 
 
 def _definitions(analyses: Mapping[str, Analysis]) -> dict[str, tuple[str, _Statement]]:
@@ -263,7 +285,8 @@ def _group(
         if not is_answer:
             return None
     rank = _FORMS[name_of_form].rank
-    return Group(_question_of(key, statements, words), tuple(words.written(name) for name in names), distinct, rank)
+    asked_about = tuple(words.written(name) for name in names)
+    return Group(key, _question_of(key, statements, words), asked_about, distinct, rank)
 
 
 def _are_several(key: tuple[str, ...], statements: Sequence[_Statement], n_passages: int, words: "_Words") -> bool:

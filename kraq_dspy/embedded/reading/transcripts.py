@@ -7,10 +7,6 @@ from kraq_dspy.embedded.reading.analysis import Asked, Named
 from kraq_dspy.embedded.reading.vocabulary import FIGURES, GENERAL, VAGUE
 from kraq_dspy.language.vocabulary import PEOPLE
 
-POINT = range(2, 8)  # words of a point of an agenda
-_TALK = re.compile(
-    r"(?:[A-Z][\w-]*+ ){0,3}(?:Meeting|Session|Interview|Hearing|Call|Seminar|Debate|Workshop|Lecture) \d{1,4}"
-)
 SPOKEN = range(9, 26)  # words of a sentence that is an answer as a whole
 _WEIGHT = 0.5
 _HESITATES = re.compile(
@@ -67,31 +63,6 @@ def asked_of_turn(text: str, named: Sequence[Named], turn: str) -> list[Asked]:
     is_led = re.search(rf"\b(?:the|{'our|my' if is_one else 'the'}) {re.escape(topic.text)}\b", text, re.IGNORECASE)
     spoken = f"the {topic.text}" if is_led else topic.text
     return [Asked(f"What did {turn} say about {spoken}?", text.rstrip("."), "what", _WEIGHT, (topic.text,))]
-
-
-def asked_of_agenda(title: str) -> list[str]:
-    """What was said about each short point that the title of a talk lists behind its name.
-
-    >>> asked_of_agenda("Meeting 12: Early implementer areas, Childcare offer")[1]
-    'What was said about the childcare offer in Meeting 12?'
-    """
-    name, _, listed = title.partition(": ")
-    if not _TALK.fullmatch(name):
-        return []
-    points = [point.strip() for point in listed.split(",")]
-    return [
-        f"What was said about {_spoken(point)} in {name}?"
-        for point in points
-        if len(point.split()) in POINT and not _ODD.search(point) and "and" not in point.split()[:1]
-    ]
-
-
-def _spoken(point: str) -> str:
-    """A point within a sentence, with the article that a list leaves out."""
-    first, _, rest = point.partition(" ")
-    point = f"{first.lower()} {rest}" if first.istitle() else point
-    needs_article = not point.endswith(("s", *MATTERS)) and not re.search(r"\b(?:the|an?|of|on|for|to|in)\b", point)
-    return f"the {point}" if needs_article else point
 
 
 def _is_topic(named: Named, turn: str) -> bool:

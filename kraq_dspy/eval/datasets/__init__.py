@@ -1,6 +1,6 @@
 """Loads public question-answering sets in one schema, from the hub or from local files.
 
-kraq data fetch hotpot_qa --out data
+kraq bench fetch hotpot_qa --out data
 load_dataset("hotpot_qa", Path("data"))
 """
 

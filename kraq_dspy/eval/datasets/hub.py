@@ -67,7 +67,7 @@ def read_tables(name: str, tables: Iterable[HubTable], folder: Path) -> dict[str
     if absent := next((table for table, path in paths.items() if not path.is_dir()), None):
         raise EvaluationError(
             f"The data set {name!r} is not in {str(folder)!r}: {absent!r} is missing. Name the folder that holds it "
-            f"(--data DIR), or get it with: kraq data fetch {name} --out {folder}"
+            f"(--data DIR), or get it with: kraq bench fetch {name} --out {folder}"
         )
     with needs("datasets", "eval", "Loading public data sets"):
         import datasets

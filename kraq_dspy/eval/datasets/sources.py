@@ -269,7 +269,7 @@ ABSTRACTS = "abstracts.jsonl"
 """Beside the golden files: a line with pmid, title and text for each abstract. Without it snippets are the corpus."""
 HOW_TO_GET = (
     "Register with BioASQ (participants area), download the golden files of task B, and run: "
-    "kraq data fetch bioasq --file 12B1_golden.json --out DIR"
+    "kraq bench fetch bioasq --file 12B1_golden.json --out DIR"
 )
 
 

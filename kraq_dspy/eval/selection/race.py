@@ -127,7 +127,7 @@ class Indexes:
             self.corpus,
             path,
             settings=settings,
-            models=self.models,
+            lm=self.models,
             embedder=self.embedder,
             progress=self.progress,
         )
@@ -135,14 +135,14 @@ class Indexes:
     def open(self, tokens: int) -> Workspace:
         """The index of that size. Its owner selects, so labels hide nothing."""
         settings = dataclasses.replace(self.settings, chunks=chunks_of(tokens, self.settings.chunks))
-        space = Workspace.open(self.path(tokens), settings=settings, embedder=self.embedder, models=self.models)
+        space = Workspace.open(self.path(tokens), settings=settings, embedder=self.embedder, lm=self.models)
         return space.owned()
 
     def _is_complete(self, path: Path, *, graph: bool) -> bool:
         if not (path / "manifest.json").exists():
             return False
         try:
-            with Workspace.open(path, settings=self.settings, embedder=self.embedder, models=self.models) as space:
+            with Workspace.open(path, settings=self.settings, embedder=self.embedder, lm=self.models) as space:
                 return not graph or bool(space.owned().index.count(Entity))
         except IndexStateError:  # one that is under way
             return False

@@ -80,7 +80,7 @@ def seed_answers(
     texts = {question.id: question.text for question in to_answer}
     if not texts:
         index.require_documents()
-        raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq resume {index.path}")
+        raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq index {index.path}")
     known = {*catalogue.known_keys(), ""}  # "" is the key of "?"
     new = {id: text for id, text in texts.items() if question_key(text) not in known}
     items = [Item(id, {"question": text}) for id, text in new.items()][:limit]

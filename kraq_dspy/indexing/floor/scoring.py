@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from kraq_dspy.asset.store.vectors.points import words_of
+from kraq_dspy.asset.store.vectors.points import document_weights, numbers_of, words_of
 from kraq_dspy.ports import Embedder, IndexView, Vectors
 from kraq_dspy.records import Chunk
 
@@ -64,6 +64,17 @@ class PassageScorer:
             nearest = self._index.chunk_vectors.search(rows, PASSAGES)
             scores += [self._score(question, hits) for question, hits in zip(some, nearest, strict=True)]
         return scores
+
+    def by_words(self, question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """The chunks by BM25, best first; those with equal scores stay in their order."""
+        weights = self._weights(question)
+        numbers = numbers_of(list(weights))
+
+        def score(chunk: Chunk) -> float:
+            held = document_weights(chunk.passage)
+            return sum(weight * held.get(number, 0.0) for number, weight in zip(numbers, weights.values(), strict=True))
+
+        return sorted(chunks, key=score, reverse=True)
 
     def _score(self, question: str, hits: Sequence[tuple[str, float]]) -> HeldScore:
         if not hits:

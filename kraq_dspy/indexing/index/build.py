@@ -6,26 +6,24 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
-
-import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.load import is_about_labels
 from kraq_dspy.asset.graph.partition import require_engine, with_engine
-from kraq_dspy.asset.label_names import possible_names
+from kraq_dspy.asset.label_names import MENTIONED, possible_names
 from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.embedded.reading.kept import STAGE as READ
-from kraq_dspy.embedded.reading.kept import read_passages
-from kraq_dspy.embedded.reading.reader import MADE_BY
+from kraq_dspy.embedded.reading.kept import forget_other_readings, read_passages
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.catalogue.sources import flag_stale
 from kraq_dspy.indexing.index import opening
@@ -42,15 +40,7 @@ from kraq_dspy.indexing.index.finishing import (
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.in_place import asked_in_place
-from kraq_dspy.indexing.index.report import (
-    BuildOptions,
-    BuildReport,
-    DocumentChanges,
-    LabelsOf,
-    located,
-    require_known,
-    with_lm,
-)
+from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, LabelsOf, located, require_known
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -58,12 +48,11 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
-from kraq_dspy.settings import Settings
+from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import load_state
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
-_PARSED = 32  # passages that are parsed at once, while calls of models wait
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
 
@@ -72,8 +61,7 @@ def build_index(
     out: str | Path,
     *,
     settings: Settings | None = None,
-    lm: dspy.BaseLM | None = None,
-    models: ModelsLike | None = None,
+    lm: ModelsLike | None = None,
     embedder: EmbedderLike | None = None,
     kraq: KRAQ | None = None,
     progress: Progress | None = None,
@@ -95,9 +83,9 @@ def build_index(
         corpus: a file or folder (jsonl, csv, parquet, txt, md, html, pdf), or a list of `Document`s or of texts.
         out: the folder of the index, by custom NAME.kraq.
         settings: what kraq.toml would say; without them, the defaults.
-        lm: the model that does all the work. Without it and `models`, kraq takes the one of
-            `dspy.context` or `dspy.configure`, then the one in the settings, then the embedded one.
-        models: models by role, such as `{"extractor": lm}`.
+        lm: the model that does all the work, or models by role: `{"extractor": lm}`, where "default" stands
+            for the other roles. Without it, kraq takes the one of `dspy.context` or `dspy.configure`, then
+            the one in the settings, then the embedded one.
         embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
         progress: an object that hears how the build goes. Without one, a notebook shows bars.
@@ -129,7 +117,7 @@ def build_index(
         ModelError: if a model does not work.
     """
     options: BuildOptions = {
-        "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
+        "settings": settings, "lm": lm, "embedder": embedder, "kraq": kraq, "progress": progress,
         "program_states": program_states, "limits": limits, "labels": labels, "random_questions": random_questions,
     }  # fmt: skip
     return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
@@ -192,7 +180,7 @@ class Builder(BuildParts):
     def __post_init__(self) -> None:
         self._documents_before = self.index.count(Document)
         self._changed = self._removed = 0
-        self._possible_labels: dict[str, None] = {}  # names of metadata that often say who may read a document
+        self._possible_labels: dict[str, None] = {}  # names and files that may say who may read a document
         self._started = time.monotonic()
         self._usage_before = self.index.results.usage()
         self._failed_before = {(each.stage, each.item_id) for each in self.index.results.failures()}
@@ -211,7 +199,8 @@ class Builder(BuildParts):
 
         index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
-        has_labels = bool(options.get("labels") or settings.corpus.acl_column)
+        own = settings.corpus
+        has_labels = bool(options.get("labels") or own.acl_column or own.labels_file or own.labels == "required")
         if has_labels and not index.manifest.has_labels:
             index.update_manifest(has_labels=True)
 
@@ -220,7 +209,7 @@ class Builder(BuildParts):
         random_questions = options.get("random_questions", False)
         return cls(
             index, settings, models, embedder, kraq, steps, progress, random_questions,
-            owns_models=models is not options.get("models"),
+            owns_models=models is not options.get("lm"),
             labels_by_function=options.get("labels") is not None,
             engine_change=_engine_change(recorded, settings, options),
         )  # fmt: skip
@@ -240,7 +229,7 @@ class Builder(BuildParts):
         """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
         corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
         origin = {"kind": "documents"}
-        if isinstance(corpus, str | Path):  # `kraq resume` goes on from it
+        if isinstance(corpus, str | Path):  # `kraq index` goes on from it
             origin = {"kind": kind, "path": str(Path(corpus).resolve())}
         before = self.index.manifest.origin
         same = "path" in origin and all(before.get(key) == value for key, value in origin.items())
@@ -336,7 +325,9 @@ class Builder(BuildParts):
         forget(self.index, other, ())
         self._changed += len(changed)
         for document in documents:
-            self._possible_labels.update(dict.fromkeys(possible_names(map(str, document.metadata))))
+            self._possible_labels.update(dict.fromkeys(map(repr, possible_names(map(str, document.metadata)))))
+            if MENTIONED in document.left_out:
+                self._possible_labels[f"{document.source!r} (the word 'acl')"] = None
         if any(document.labels for document in documents) and not self.index.manifest.has_labels:
             self.index.update_manifest(has_labels=True)
         self.index.add(documents)
@@ -393,36 +384,39 @@ class Builder(BuildParts):
         )
 
     async def extract(self) -> None:
-        """Extract from all chunks, or the new ones if all others were extracted by the same program and model, and read
-        by the same parser."""
+        """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
+        forget_other_readings(self.index)
         stage = ("extract", "extractor", self.kraq.extract)
-        is_settled = self.steps.is_settled("extract", stage, settings=MADE_BY)
+        is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
         if not is_settled:
             self.index.results.unsettle("extract")
 
         self.extracted.update(ids)
-        chunks = self._read_chunks(ids)
+        with closing(self._chunks_to_extract(ids)) as chunks:
+            await self._extract(chunks, len(ids))
 
+        failed = {failure.item_id for failure in self.index.results.failures("extract")}
+        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
+            self.steps.settle("extract", stage)
+        self.progress.finish("extract")
+
+    async def _extract(self, chunks: Iterable[Chunk], total: int) -> None:
         batch: list[Extraction] = []
-        async for extraction in self.kraq.extractions(chunks, self.steps, total=len(ids)):
+        async for extraction in self.kraq.extractions(chunks, self.steps, total=total):
             batch.append(extraction)
             if len(batch) == _BATCH:
                 self.index.add(batch)
                 batch = []
         self.index.add(batch)
 
-        failed = {failure.item_id for failure in self.index.results.failures("extract")}
-        if not self.index.known(Extraction, failed):  # what failed is new, and tried again, not being there
-            self.steps.settle("extract", stage, settings=MADE_BY)
-        self.progress.finish("extract")
-
-    def _read_chunks(self, ids: Sequence[str]) -> Iterator[Chunk]:
-        """Yield the chunks, which the parser has read by then."""
-        for some in batches(ids, _PARSED):
-            chunks = self.index.get(Chunk, some)
-            read_passages(self.index, chunks)
-            yield from chunks
+    def _chunks_to_extract(self, ids: Sequence[str]) -> Generator[Chunk]:
+        """Yield the chunks; if the embedded model extracts, which goes by their parse, each when it is parsed."""
+        if self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
+            yield from read_passages(self.index, ids)
+            return
+        for some in batches(ids, _BATCH):
+            yield from self.index.get(Chunk, some)
 
     async def finish(self) -> None:
         """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
@@ -451,9 +445,8 @@ class Builder(BuildParts):
         return bool(self.was_finished) and not (added or self._changed or self._removed or self.extracted)
 
     async def ask(self) -> None:
-        """A question for each summary of an import, whose passages are read for it; then the index is complete."""
-        for _ in self._read_chunks(self.index.ids(Chunk)):
-            pass
+        """A question for each summary of an import; then the index is complete."""
+        forget_other_readings(self.index)
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:
@@ -491,10 +484,12 @@ class Builder(BuildParts):
         """What somebody should know who means to keep documents from others."""
         if not self.index.manifest.has_labels:
             if self._possible_labels:
-                names = ", ".join(map(repr, list(self._possible_labels)[:3]))
+                places = ", ".join(list(self._possible_labels)[:3])
+                more = f" and {len(self._possible_labels) - 3} more" if len(self._possible_labels) > 3 else ""
                 yield (
-                    f"No document has labels, so whoever asks the index reads all of it. The metadata have {names}: if "
-                    "that says who may read a document, index with --acl-column NAME ([corpus] acl_column)."
+                    "No document has labels, so whoever asks the index reads all of it. These may say who may read a "
+                    f"document: {places}{more}. If they do, declare labels: --acl-column NAME, front matter, or "
+                    "--labels FILE."
                 )
         elif not any(any(labels) for labels in self.index.labels().values()):
             column = self.settings.corpus.acl_column
@@ -561,12 +556,12 @@ def _engine_change(recorded: Manifest | None, settings: Settings, options: Build
 def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> LanguageModels:
     """The models that are given, or those that the settings name, within the limits. Raises ConfigError for limits
     beside models that have a meter already."""
-    given, limits = options.get("models"), options.get("limits")
+    given, limits = options.get("lm"), options.get("limits")
     if limits is not None:
         if isinstance(given, LanguageModels):
             raise ConfigError("Give the limits to the models that you pass: LanguageModels(..., meter=Meter(...)).")
         limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
-    return as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
+    return as_models(given, settings, embedder=embedder, meter=Meter(limits))
 
 
 def _pipeline_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> KRAQ:

@@ -19,7 +19,7 @@ from kraq_dspy.indexing.index.build import BY_FUNCTION, Builder, abuild_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG, aimport_graphrag
 from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import names_models
 from kraq_dspy.records import Document, Failure
 from kraq_dspy.settings import Settings
 
@@ -179,7 +179,7 @@ def _require_labels_again(path: str | Path, options: BuildOptions, call: str) ->
     with Index.open(Path(path), unfinished=True) as index:
         came_from_function = index.manifest.origin.get("labels") == BY_FUNCTION
     settings = options.get("settings")
-    has_column = settings is not None and bool(settings.corpus.acl_column)
+    has_column = settings is not None and bool(settings.corpus.acl_column or settings.corpus.labels_file)
     if came_from_function and options.get("labels") is None and not has_column:
         raise IndexStateError(
             f"A function (labels=) gave the documents of {str(path)!r} their labels. An index does not keep the "
@@ -214,7 +214,7 @@ def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:
 
 def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:
     """The index's own settings, and the baseline's questions, if nothing else is said. Raises UntrustedError."""
-    own_models = options.get("lm") is not None or isinstance(options.get("models"), LanguageModels)
+    own_models = names_models(options.get("lm"))
     with Index.open(Path(path), unfinished=True) as index:
         settings = options.get("settings") or index.usable_settings(
             own_models=own_models, own_encoder=options.get("embedder") is not None

@@ -171,7 +171,7 @@ def _references(index: Index) -> Iterator[Problem]:
         ("relationships with an end", Relationship, lambda link: (link.source_id, link.target_id), entities),
         ("claims about entities", Claim, lambda claim: filter(None, (claim.entity_id, claim.object_id)), entities),
         ("communities of entities or parts", Community, lambda each: (*each.entity_ids, *each.child_ids), nodes),
-        ("questions on chunks", Question, lambda question: question.chunk_ids, chunks),
+        ("questions on chunks", Question, lambda question: (*question.chunk_ids, *question.evidence), chunks),
     ]  # fmt: skip
 
     for what, kind, names_in, known in named:

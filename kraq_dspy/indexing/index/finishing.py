@@ -15,6 +15,7 @@ from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.kept import analyses_of
 from kraq_dspy.embedded.reading.reader import MADE_BY
 from kraq_dspy.indexing.floor.floor import has_floor, keep_floor
+from kraq_dspy.indexing.floor.scoring import PassageScorer
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.asked_by import AskedBy
@@ -77,6 +78,7 @@ class IndexedPassages:
 
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index, self._embedder = index, embedder
+        self._scorer = PassageScorer(index, embedder)
 
     def ids(self) -> Sequence[str]:
         return list(self._index.reading_order())
@@ -91,6 +93,9 @@ class IndexedPassages:
         vectors = self._embedder.encode_queries(questions)
         nearest_chunks = self._index.chunk_vectors.search(vectors, count)
         return [[chunk_id for chunk_id, _ in hits] for hits in nearest_chunks]
+
+    def by_words(self, question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        return self._scorer.by_words(question, chunks)
 
 
 class Finishing:
@@ -220,7 +225,7 @@ class Finishing:
 
         questions = in_reading_order([question async for question in coming], [c.id for c in communities])
         self._progress.finish("ask")
-        questions = await asyncio.to_thread(asked_by.leading_back, questions)
+        questions = await asyncio.to_thread(asked_by.with_evidence, questions)
         return await self._in_words(questions, communities, asked_by)
 
     async def _in_words(

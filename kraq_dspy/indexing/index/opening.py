@@ -8,10 +8,11 @@ from pathlib import Path, PurePosixPath
 
 from kraq_dspy.asset.corpus.boilerplate import RepeatedLines
 from kraq_dspy.asset.corpus.files import CorpusFile, find_files
+from kraq_dspy.asset.corpus.labels_file import LabelsFile
 from kraq_dspy.asset.corpus.load import cleaned_document, is_repeated, load_documents
 from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
-from kraq_dspy.asset.label_names import is_label_name
-from kraq_dspy.asset.scope import labelled
+from kraq_dspy.asset.label_names import near_name
+from kraq_dspy.asset.scope import ACL, labelled, unlabelled
 from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
@@ -68,7 +69,10 @@ def documents_of(
         with Index.open(index, unfinished=True) as pages:
             known = pages.lines_left_out()
     if isinstance(corpus, str | Path):
-        return load_documents(Path(corpus), known_lines=known, labels=labels, **dataclasses.asdict(own))
+        columns = dataclasses.asdict(own)
+        required, of_labels = columns.pop("labels") == "required", columns.pop("labels_file")
+        labels = labels or (LabelsFile(Path(of_labels)) if of_labels else None)
+        return load_documents(Path(corpus), known_lines=known, labels=labels, require_labels=required, **columns)
     if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):
         raise TypeError(
             f"corpus is {corpus!r:.60} ({type(corpus).__name__}); expected a file or folder, or a list of documents or "
@@ -94,17 +98,22 @@ def with_labels(
     """The items with the labels that the function `labels` gives each document, or in order those that they have.
 
     Where the settings or the function declare labels, a document without any gets that of nobody. Without either, a
-    document whose metadata seem to hold labels is a failure.
+    document whose metadata have a name that is nearly that of labels is a failure, and so is one without labels if the
+    settings require them.
     """
     _require_function(labels)
-    is_declared = isinstance(settings, Settings) and bool(settings.corpus.acl_column)
+    own = settings.corpus if isinstance(settings, Settings) else CorpusSettings()
+    is_declared = bool(own.acl_column)
+    labels = labels or (LabelsFile(Path(own.labels_file)) if own.labels_file else None)
     for item in items:
         if not isinstance(item, Document):
             yield item
             continue
         document = labelled(item, labels, is_declared=is_declared)
-        name = "" if document.labels else _label_name(document)
-        yield Failure("load", item.id, _IN_METADATA.format(name)) if name else document
+        reason = unlabelled(document) if own.labels == "required" else ""
+        if not reason and not document.labels and (name := _label_name(document)):
+            reason = _IN_METADATA.format(name)
+        yield Failure("load", item.id, reason) if reason else document
 
 
 _IN_METADATA = (
@@ -114,7 +123,7 @@ _IN_METADATA = (
 
 
 def _label_name(document: Document) -> str:
-    return next(filter(is_label_name, map(str, document.metadata)), "")
+    return ACL if ACL in document.metadata else near_name(map(str, document.metadata))
 
 
 def _require_function(labels: object) -> None:
@@ -235,7 +244,7 @@ def require_documents(index: Index, documents: Iterable[Document]) -> None:
         raise RemovedDocumentsError(
             f"{str(index.path)!r} holds {counted(index.count(Document), 'document')}{source}. This corpus does "
             f"not have {len(removed)} of them ({names}), so kraq would remove them with all that it made from them. "
-            f"Choose another folder, add to the index (kraq add {index.path} CORPUS), or agree: --replace "
+            f"Choose another folder, add to the index (kraq update --add {index.path} CORPUS), or agree: --replace "
             "(replace=True)."
         )
 

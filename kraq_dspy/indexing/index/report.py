@@ -1,15 +1,12 @@
 """Says what a build may be given, and what it did."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
 
-import dspy
-
 from kraq_dspy._internal.checks import suggestion
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike
 from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.models.lms.roles import ModelsLike
@@ -94,8 +91,7 @@ class BuildOptions(TypedDict, total=False):
     """The options that every function which builds or changes an index takes; `build_index` spells them out."""
 
     settings: Settings | None
-    lm: dspy.BaseLM | None
-    models: ModelsLike | None
+    lm: ModelsLike | None
     embedder: EmbedderLike | None
     kraq: KRAQ | None
     progress: Progress | None
@@ -116,7 +112,6 @@ def require_known(options: Any) -> None:
         "settings": Settings,
         "kraq": KRAQ,
         "limits": Limits,
-        "lm": dspy.BaseLM,
         "random_questions": bool,
     }
     for name, kind in kinds.items():
@@ -129,12 +124,3 @@ def require_known(options: Any) -> None:
     is_one_file = isinstance(states, str | Path)
     if is_one_file or not all(isinstance(state, str | Path) for state in states):
         raise TypeError(f"program_states is {states!r:.80}; expected a list of files.")
-
-
-def with_lm(models: ModelsLike | None, lm: dspy.BaseLM | None) -> ModelsLike | None:
-    """The models by role, and `lm` for the roles that have none."""
-    if lm is None or models is None:
-        return models if lm is None else lm
-    if not isinstance(models, Mapping):
-        raise ConfigError("Give lm, or models with one for every role; next to lm, give models by role.")
-    return {"default": lm, **models}

@@ -1,1 +1,1 @@
-"""Makes offline, once, what some programs and retrievers look up: `kraq precompute DIR --qa-pairs`, `--raptor`, ..."""
+"""Makes offline, once, what some programs and retrievers look up: `kraq precompute DIR qa-pairs`, `raptor`, ..."""

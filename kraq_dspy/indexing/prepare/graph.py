@@ -142,7 +142,7 @@ def carry(whole: Index, view: Index) -> None:
 
 
 def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = None) -> dict[str, float]:
-    """Embeds entities and reports, as `kraq precompute DIR --graph` does; searches do it themselves if it was not
+    """Embeds entities and reports, as `kraq precompute DIR graph` does; searches do it themselves if it was not
     done. Counts `entities`, `reports` and what was `embedded` now."""
     stores = index.vectors_named("entities"), index.vectors_named("reports")
     before = [store.ids() for store in stores]

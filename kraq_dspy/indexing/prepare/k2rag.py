@@ -44,7 +44,7 @@ def build_summarised(
     shorten: Shorten | None = None,
     progress: Progress | None = None,
 ) -> dict[str, float]:
-    """Make the summarised corpus, as `kraq precompute DIR --k2rag` does. The index must be open for writing.
+    """Make the summarised corpus, as `kraq precompute DIR k2rag` does. The index must be open for writing.
 
     An interrupted run goes on: summaries and the graph's answers are found again, and another run of the same command
     asks nothing. A document that cannot be summarised stands in full, is noted, and is tried again by the next run.
@@ -88,7 +88,7 @@ async def _build(
 
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
     report = await abuild_index(
-        _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder,
+        _summarised(index, summaries), path, settings=settings, lm=models, embedder=embedder,
         kraq=GraphOnly(settings, embedder), progress=progress, replace=True,
     )  # fmt: skip
     with Index.open(path, write=True) as summarised:

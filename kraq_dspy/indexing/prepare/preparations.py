@@ -36,7 +36,7 @@ class Preparation:
     is open for writing, and returns a report.
 
     `carry(whole, view, embedder, make_part)` gives a view of an index what it may have of this: what was made of its
-    documents alone. `command` is what a person types after `kraq precompute DIR`. What is not `required` is made while
+    documents alone. What is not `required` is made while
     the question waits if it was not made before. `is_there` says whether making it again can be spared.
     """
 
@@ -44,7 +44,6 @@ class Preparation:
     help: str
     make: Callable[[Workbench, Any, Progress], Any]
     carry: Callable[[Index, Index, Embedder, MakePart], None]
-    command: str = ""
     options: type = NoOptions
     required: bool = False
     is_there: Callable[[Workbench], bool] | None = None
@@ -72,21 +71,18 @@ QA_PAIRS = Preparation(
     "Every passage as question-answer pairs.",
     lambda space, options, progress: qa_pairs.make_qa_pairs(space.index, space.models, progress=progress),
     lambda whole, view, embedder, make_part: qa_pairs.carry(whole, view),
-    "--qa-pairs",
 )
 GRAPH = Preparation(
     "graph",
     "Embeddings of entities and reports.",
     lambda space, options, progress: graph.embed_graph(space.index, space.embedder, progress),
     lambda whole, view, embedder, make_part: graph.carry(whole, view),
-    "--graph",
 )
 RAPTOR = Preparation(
     "raptor",
     "A tree of summaries.",
     lambda space, options, progress: raptor.build_tree(space.index, space.embedder, space.models, progress=progress),
     lambda whole, view, embedder, make_part: raptor.carry(whole, view, embedder),
-    "--raptor",
     required=True,
     is_there=_has_tree,
 )
@@ -97,7 +93,6 @@ SUMMARISED = Preparation(
         space.index, space.embedder, space.models, progress=progress
     ),
     k2rag.carry,
-    "--k2rag",
     required=True,
 )
 
@@ -108,4 +103,4 @@ PREPARATIONS = {each.name: each for each in (INSTRUCTED, QA_PAIRS, GRAPH, RAPTOR
 def required_commands(names: Iterable[str]) -> list[str]:
     """Return what a person runs before a program or retriever with these preparations answers."""
     needed = (PREPARATIONS[name] for name in names)
-    return [f"kraq precompute DIR {each.command}".strip() for each in needed if each.required]
+    return [f"kraq precompute DIR {each.name}" for each in needed if each.required]

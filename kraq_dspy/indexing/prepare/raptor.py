@@ -63,7 +63,7 @@ def build_tree(
 def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
     """The tree that `build_tree` stored, with the vectors of its nodes. Raises IndexStateError when it was not run, or
     passages have changed since."""
-    command = f"kraq precompute {index.path} --raptor"
+    command = f"kraq precompute {index.path} raptor"
     stored = _stored_tree(index)
     if stored is None:
         raise IndexStateError(f"{str(index.path)!r} has no tree of summaries. Run: {command}")
@@ -127,7 +127,7 @@ def _stored_tree(index: Index) -> _StoredTree | None:
         nodes = [TreeNode(**{**node, "child_ids": tuple(node["child_ids"])}) for node in made.pop("nodes")]
         return _StoredTree(str(made.get("passages")), nodes, made)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        command = f"kraq precompute {index.path} --raptor"
+        command = f"kraq precompute {index.path} raptor"
         raise IndexStateError(f"{str(path)!r} is damaged ({error}). Run: {command}") from error
 
 

@@ -33,13 +33,13 @@ def forget(index: Index, document_ids: Collection[str]) -> list[str]:
     """Take out the summaries of these documents, of all that the index does not have, and what the graph of summaries
     made of them. Returns what a user should know.
 
-    What models said of the others is kept, so that the next `kraq precompute --k2rag` asks for the rest alone.
+    What models said of the others is kept, so that the next `kraq precompute k2rag` asks for the rest alone.
     """
     if not is_there(index):
         return []
 
     path = index.path / FOLDER
-    command = f"kraq precompute {index.path} --k2rag"
+    command = f"kraq precompute {index.path} k2rag"
     try:
         with Index.open(path, unfinished=True) as summarised:
             ids = set(summarised.ids(Document))

@@ -64,7 +64,7 @@ def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten
 def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
     """The corpus that `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the
     documents have changed since; EncoderMismatchError when another encoder made its vectors."""
-    command = f"kraq precompute {index.path} --k2rag"
+    command = f"kraq precompute {index.path} k2rag"
     path = index.path / FOLDER
     if not (path / MANIFEST).exists():
         raise IndexStateError(f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}")

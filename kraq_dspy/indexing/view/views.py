@@ -49,7 +49,7 @@ def open_view(
     if not whole.manifest.complete:
         raise IndexStateError(
             f"{str(whole.path)!r} is not complete, and so there are no views of it. Finish the build: "
-            f"kraq resume {whole.path}"
+            f"kraq index {whole.path}"
         )
     folder = whole.path / VIEWS / view_name(whole, document_ids)
     with suppress(IndexStateError):  # there is none yet, or it went just now

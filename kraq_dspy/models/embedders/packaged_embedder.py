@@ -11,14 +11,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.concurrency import run_all
+from kraq_dspy._internal.concurrency import run_all, usable_cores
 from kraq_dspy._internal.package_file import PackageFile
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.embedders.e5_file import E5File
 from kraq_dspy.models.embedders.model_folder import Tokenize, clean_text, tokenizer_of
 from kraq_dspy.models.embedders.onnx_bert import FOLDER, OnnxBert, TensorFile
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
-from kraq_dspy.models.machine import usable_cores
 from kraq_dspy.ports import Vectors
 from kraq_dspy.settings import EncoderSettings
 

@@ -5,11 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from kraq_dspy._internal.concurrency import SharedByCopies, run_all
+from kraq_dspy._internal.concurrency import SharedByCopies, run_all, usable_cores
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.embedders.model_folder import clean_text
 from kraq_dspy.models.embedders.packaged_embedder import MAX_TOKENS, MINILM, PACKAGED_MODELS, POSITIONS, LoadedModel
-from kraq_dspy.models.machine import usable_cores
 from kraq_dspy.ports import Vectors
 
 

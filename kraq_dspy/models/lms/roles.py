@@ -89,8 +89,8 @@ class LanguageModels:
     'embedded'
 
     What is nearest decides: a model that was given here, then that of `dspy.context` or `dspy.configure`, then the one
-    that the settings name for the role, then the embedded one. `models` is one by role, where "default" stands for
-    the roles that are not named, or one model for all. Models of the settings are made when they are first asked for;
+    that the settings name for the role, then the embedded one. `lm` is one model for all, or models by role, where
+    "default" stands for the roles that are not named. Models of the settings are made when they are first asked for;
     roles with equal settings share one. Every model counts with `meter`, and keeps to its limits.
     """
 
@@ -98,7 +98,7 @@ class LanguageModels:
         self,
         settings: Settings | None = None,
         *,
-        models: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None = None,
+        lm: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None = None,
         embedder: Embedder | None = None,
         meter: Meter | None = None,
         states: StatesOfSteps | None = None,
@@ -110,7 +110,7 @@ class LanguageModels:
         self.settings = settings or Settings()
         self.meter = meter or Meter()
         self.states = states
-        self._given = _by_role(models)
+        self._given = _by_role(lm)
         self._embedder = embedder
         self._lms: dict[RoleSettings, KraqLM] = {}
         self._adopted: dict[int, tuple[dspy.BaseLM, KraqLM]] = {}  # by identity, with the model, so that it stays
@@ -200,24 +200,29 @@ ModelsLike: TypeAlias = LanguageModels | Mapping[str, dspy.BaseLM] | dspy.BaseLM
 
 
 def as_models(
-    models: ModelsLike | None, settings: Settings, *, embedder: Embedder | None = None, meter: Meter | None = None
+    lm: ModelsLike | None, settings: Settings, *, embedder: Embedder | None = None, meter: Meter | None = None
 ) -> LanguageModels:
-    """`models` themselves if they are LanguageModels, else those of the settings with the given ones before them."""
-    if isinstance(models, LanguageModels):
-        return models
-    return LanguageModels(settings, models=models, embedder=embedder, meter=meter)
+    """`lm` itself if it is LanguageModels, else the models of the settings with the given ones before them."""
+    if isinstance(lm, LanguageModels):
+        return lm
+    return LanguageModels(settings, lm=lm, embedder=embedder, meter=meter)
 
 
-def _by_role(models: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None) -> dict[str, dspy.BaseLM]:
-    if isinstance(models, dspy.BaseLM):
-        return {"default": models}
-    if models is not None and not isinstance(models, Mapping):
-        raise TypeError(f"models is {models!r:.80}; expected a dspy.LM, or one by role: {{'default': dspy.LM(...)}}.")
-    for role, lm in (models or {}).items():
+def names_models(lm: ModelsLike | None) -> bool:
+    """Whether every role has a model of the caller's, so that the settings' own are not asked."""
+    return isinstance(lm, LanguageModels | dspy.BaseLM) or "default" in (lm or {})
+
+
+def _by_role(lm: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None) -> dict[str, dspy.BaseLM]:
+    if isinstance(lm, dspy.BaseLM):
+        return {"default": lm}
+    if lm is not None and not isinstance(lm, Mapping):
+        raise TypeError(f"lm is {lm!r:.80}; expected a dspy.LM, or one by role: {{'default': dspy.LM(...)}}.")
+    for role, each in (lm or {}).items():
         _require_role(role)
-        if not isinstance(lm, dspy.BaseLM):
-            raise TypeError(f"The model of the role {role!r} is {lm!r:.80}; expected a dspy.LM.")
-    return dict(models or {})
+        if not isinstance(each, dspy.BaseLM):
+            raise TypeError(f"The model of the role {role!r} is {each!r:.80}; expected a dspy.LM.")
+    return dict(lm or {})
 
 
 def _require_role(role: str) -> None:
@@ -254,7 +259,7 @@ def fill_in(
     which holds them. Those that fall back on a role already stay as they are; states and copies stay possible. The
     states that the models bring along are put into the program.
 
-    A model that was given for a role (`LanguageModels(models=...)`) is nearer than DSPy's settings: the role's steps
+    A model that was given for a role (`LanguageModels(lm=...)`) is nearer than DSPy's settings: the role's steps
     get it as by `set_lm`. Predictors that are no `Step`, as in a program of somebody else's, ask DSPy's settings.
     """
     for name, predictor in program.named_predictors():
@@ -306,4 +311,4 @@ def own_adapter() -> Iterator[None]:
 
 def rule_based_models(embedder: Embedder) -> LanguageModels:
     """Models that are all the rule-based engine, whatever DSPy's settings say."""
-    return LanguageModels(models=make_lm(EMBEDDED, embedder=embedder), embedder=embedder)
+    return LanguageModels(lm=make_lm(EMBEDDED, embedder=embedder), embedder=embedder)

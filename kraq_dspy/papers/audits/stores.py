@@ -126,7 +126,7 @@ def _times(documents: Sequence[Document], models: LanguageModels, embedder: Embe
                 documents,
                 Path(folder) / "graph.kraq",
                 settings=settings,
-                models=models,
+                lm=models,
                 embedder=embedder,
                 kraq=GraphOnly(settings, embedder),
                 progress=progress,

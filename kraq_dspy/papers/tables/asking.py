@@ -56,13 +56,13 @@ def prepared_space(run: Run, settings: Settings, group: Sequence[System]) -> Ite
     index = run.index(settings, random_questions=any(map(systems.asks_random, group)))
     if needed := systems.needed(run.table, group):
         models = run.models(settings)
-        with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models, write=True) as space:
+        with Workspace.open(index.path, settings=settings, embedder=run.embedder, lm=models, write=True) as space:
             for preparation, options in needed:
                 if preparation.is_there is None or not preparation.is_there(space):
                     preparation.make(space, options, run.progress)
 
     models = run.models(settings)
-    with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models) as space:
+    with Workspace.open(index.path, settings=settings, embedder=run.embedder, lm=models) as space:
         yield index, space
         space.models.close()
 

@@ -211,7 +211,7 @@ def _synthetic(run: Run, folder: Path, index: Path, models: LanguageModels) -> t
     folder.mkdir(parents=True, exist_ok=True)
     catalogue = Catalogue(folder / "synthetic.db")
     plan = _plan(run)
-    with Workspace.open(index, settings=run.settings, embedder=run.embedder, models=models, write=True) as space:
+    with Workspace.open(index, settings=run.settings, embedder=run.embedder, lm=models, write=True) as space:
         find = space.retriever("dense")
         make_synthetic_pairs(
             space.index, catalogue, models, plan, by="kraq eval", approve=True, retriever=find, progress=run.progress

@@ -57,7 +57,7 @@ def measure(run: Run, folder: Path) -> None:
 
 
 def _told_of_the_corpus(run: Run, settings: Settings, folder: Path) -> Settings:
-    """The settings with the persona and the types that `kraq domain` proposes.
+    """The settings with the persona and the types that `kraq index --domain` proposes.
 
     What the model said is kept in `folder`/domain.json, so that it is asked once. Raises ConfigError where the options
     of the run have nothing that asks it.

@@ -62,9 +62,9 @@ class K2RAG(SavableModule):
     words. E: the answer from both.
 
     Args:
-        knowledge: gathers what the graph of the summarised corpus holds around a text; None if there is no graph.
         retrieve: a retriever over the summarised corpus.
-        shorten: writes texts in fewer words.
+        knowledge: gathers what the graph of the summarised corpus holds around a text; None if there is no graph.
+        shorten: writes texts in fewer words; by default the program's model does.
         k: passages of a sub-question.
         signature: replaces the answer's signature, or its instructions.
 
@@ -73,7 +73,7 @@ class K2RAG(SavableModule):
         ValueError: for a count that is out of its range.
 
     `knowledge` is a `KnowledgeGraph`; its graph and passages are those of the summarised corpus
-    (`kraq precompute DIR --k2rag`). Without it (the corpus is too small for a graph), or if it says
+    (`kraq precompute DIR k2rag`). Without it (the corpus is too small for a graph), or if it says
     nothing, the question itself is the only sub-question. If a piece gets no sub-question, or a
     sub-question no answer, the program skips and counts it.
 
@@ -87,10 +87,17 @@ class K2RAG(SavableModule):
     model answered from), `n_failed` and `timings`: seconds for "graph" (A, B), "sub_questions" (C),
     "sub_answers" (D), "answer" (E) and "wall".
 
+    >>> from kraq_dspy import Corpus, make_lm
+    >>> rag = K2RAG(Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan."]).retriever, k=1)
+    >>> rag.set_lm(make_lm("embedded"))
+    >>> rag(question="Where did Ada live?").answer
+    'London. Ada lived in London.'
+
+    With the graph of an index:
+
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
-    >>> knowledge = KnowledgeGraph(space.entity_vectors, space.graph)
-    >>> program = K2RAG(knowledge, space.retriever("hybrid"), Shorten(share=K2RAG.SHARE), k=2)
+    >>> program = K2RAG(space.retriever("hybrid"), KnowledgeGraph(space.entity_vectors, space.graph), k=2)
     >>> space.ask("Where did Ada live?", program).answer
     'London. Ada lived in London.'
     """
@@ -100,9 +107,9 @@ class K2RAG(SavableModule):
 
     def __init__(
         self,
-        knowledge: Callable[[str], LocalContext] | None,
         retrieve: RetrieverLike,
-        shorten: Shorten,
+        knowledge: Callable[[str], LocalContext] | None = None,
+        shorten: Shorten | None = None,
         k: int = K2RAGOptions.k,
         signature: SignatureLike = None,
     ) -> None:
@@ -114,7 +121,7 @@ class K2RAG(SavableModule):
         self.tell = FittingPredict(TellFromGraph, shorten="passages")
         self.ask = FittingPredict(AskSubQuestion, shorten="information")
         self.sub_answer = FittingPredict(AnswerQuestion, shorten="passages")
-        self.shorten = shorten
+        self.shorten = shorten or Shorten(share=self.SHARE)
         self.answer = fitting_step(AnswerQuestion, signature, "passages")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
@@ -197,7 +204,7 @@ def make_k2rag(space: Space, part: None, options: K2RAGOptions) -> K2RAG:
     if corpus.has_graph:
         knowledge = KnowledgeGraph(corpus.entity_vectors(embedder), corpus.graph, k=GRAPH_PASSAGES)
     search = HybridRetriever(corpus, corpus.vectors, embedder, weight=options.weight)
-    return K2RAG(knowledge, search, space.shortener(K2RAG.SHARE), k=options.k)
+    return K2RAG(search, knowledge, space.shortener(K2RAG.SHARE), k=options.k)
 
 
 def notes(answer: dspy.Prediction) -> Iterator[Note]:

@@ -39,12 +39,25 @@ from kraq_dspy.embedded.asking.templates import (
 )
 from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.reader import reader
-from kraq_dspy.language.text import clipped, parted, sentences, words
+from kraq_dspy.language.text import clipped, content_words, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
+from kraq_dspy.programs.kraq.evidence import may_state, mentioning, naming, stating
 from kraq_dspy.programs.kraq.question_text import stands_alone
-from kraq_dspy.programs.kraq.representative import representatives
+from kraq_dspy.programs.kraq.representative import Representative, representatives
 from kraq_dspy.programs.kraq.wording import Stated, stated_in
-from kraq_dspy.records import PARSE, TOPIC, Chunk, Community, Entity, Question, Summary, content_id
+from kraq_dspy.records import (
+    MENTIONS,
+    PARSE,
+    SEARCH,
+    STATEMENTS,
+    TOPIC,
+    Chunk,
+    Community,
+    Entity,
+    Question,
+    Summary,
+    content_id,
+)
 from kraq_dspy.settings import EMBEDDED, QuestionSettings
 
 MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
@@ -56,6 +69,7 @@ DEFINING = 0.04  # share of passages that define something, from which a small m
 ANNOUNCING = 0.25  # share of communities whose headings announce a question, from which it does as well
 BROAD = 8  # passages of a community from which on a heading or a definition is a detail of it
 LONGEST_TOPIC = 12  # words
+NAMES_OF_TOPIC = 3  # of a community whose question no passage answers
 SHOWN = 80  # words of a heading's text that a generator sees
 
 T = TypeVar("T")
@@ -76,6 +90,9 @@ class Passages(Protocol):
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
         """Give for each question the ids of the passages nearest to it; empty lists if nothing
         is searched."""
+
+    def by_words(self, question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """The chunks by their words, best first."""
 
 
 class ListedPassages:
@@ -100,6 +117,10 @@ class ListedPassages:
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
         return [[] for _ in questions]
+
+    def by_words(self, question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        telling = set(content_words(question))
+        return sorted(chunks, key=lambda chunk: -len(telling.intersection(content_words(chunk.passage))))
 
 
 def policy_of(asked_by: str, generator: str) -> str:
@@ -235,36 +256,39 @@ class AskedBy:
         passages = self._read(community.chunk_ids)
 
         defined = question_about(summary, passages, self._subject, language_of_corpus=self._language)
-        defined = defined if defined != NOTHING_NAMED else ""
+        if defined == NOTHING_NAMED or not stands_alone(defined, ""):
+            defined = ""
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
         if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
         if of_statement := self._asked_of_statements.get(community.id):
-            return Wording(of_statement, PARSE)
+            return Wording(of_statement.question, PARSE)
         if asks_of_something(defined):
             return Wording(defined, EMBEDDED)
         title = summary.strip().partition("\n")[0]
         return Wording(clipped(title, LONGEST_TOPIC), TOPIC)
 
     @cached_property
-    def _asked_of_statements(self) -> dict[str, str]:
+    def _asked_of_statements(self) -> dict[str, Representative]:
         """The question that stands for each community among those that its statements answer, by the community's id.
 
         The narrowest choose first. A community takes what none below it has, if its statements answer more than one.
         It looks at no others: what is not in it does not change its question, so a small change asks few again.
         """
-        chosen: dict[str, str] = {}
+        chosen: dict[str, Representative] = {}
         taken: dict[str, frozenset[str]] = {}
         for community in sorted(self._communities, key=_broadest_first, reverse=True):
             below = frozenset().union(*(taken.get(id, ()) for id in community.child_ids))
             members = [self._entities[id] for id in community.entity_ids if id in self._entities]
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             chunk_ids = evenly(community.chunk_ids, MOST_READ)
-            questions = representatives(self._source.analyses(chunk_ids), weight_of_name)
-            question = next((question for question in questions if question not in below), next(iter(questions), ""))
-            taken[community.id] = below | ({question} if question else set())
-            if question:
-                chosen[community.id] = question
+            possible = representatives(self._source.analyses(chunk_ids), weight_of_name)
+            possible = [each for each in possible if stands_alone(each.question, "")]
+            best = next((each for each in possible if each.question not in below), next(iter(possible), None))
+            taken[community.id] = below
+            if best is not None:
+                chosen[community.id] = best
+                taken[community.id] |= {best.question}
         return chosen
 
     def is_usable(self, question: str, model: str, instructions: str) -> bool:
@@ -278,31 +302,53 @@ class AskedBy:
         keeps_what_is_written = not self._fallback and bool(question.strip())
         return keeps_what_is_written or stands_alone(question, instructions)
 
-    def leading_back(self, questions: Sequence[Question]) -> list[Question]:
-        """Return the questions. Under the policy "mixed", a model's question names the index's
-        subject, as the templates do, and must lead to one of its passages: if none is among the
-        nearest of the index, the template's question replaces it."""
-        if not self._is_mixed:
-            return list(questions)
+    def with_evidence(self, questions: Sequence[Question]) -> list[Question]:
+        """Return the questions with the passages of their groups that answer them.
+
+        Under the policy "mixed", a model's question names the index's subject, as the templates do, and must lead to
+        one of its group's passages: if none is among the nearest of the index, the template's question replaces it.
+        """
         placed_questions = [
-            question if question.model in WITHOUT_MODEL else worded(question, placed(question.text, self._subject))
+            question
+            if question.model in WITHOUT_MODEL or not self._is_mixed
+            else worded(question, placed(question.text, self._subject))
             for question in questions
         ]
-        doubtful = [
-            question
-            for question in placed_questions
-            if question.model not in WITHOUT_MODEL and self._has_question(_of(question))
-        ]
-        if not doubtful:
-            return placed_questions
+        of_model = [question for question in placed_questions if question.model not in WITHOUT_MODEL]
+        nearest = self._source.nearest([question.text for question in of_model], NEAREST)
+        nearest_of = {question.id: ids for question, ids in zip(of_model, nearest, strict=True)}
 
-        nearest = self._source.nearest([question.text for question in doubtful], NEAREST)
-        astray: dict[str, Question] = {}
-        for question, chunk_ids in zip(doubtful, nearest, strict=True):
-            if chunk_ids and not any(chunk_id in question.chunk_ids for chunk_id in chunk_ids):
+        answered = []
+        for question in placed_questions:
+            near = nearest_of.get(question.id, [])
+            found = [id for id in near if id in question.chunk_ids]
+            is_astray = self._is_mixed and near and not found and self._has_question(_of(question))
+            if is_astray:
                 wording = self._asked_of[_of(question)]
-                astray[question.id] = dataclasses.replace(worded(question, wording.text), model=wording.model)
-        return [astray.get(question.id, question) for question in placed_questions]
+                question = dataclasses.replace(worded(question, wording.text), model=wording.model)
+            answered.append(self._answered(question, found))
+        return answered
+
+    def _answered(self, question: Question, found: Sequence[str]) -> Question:
+        """The question with its evidence, or the topic where no passage answers a question that no model asked. `found`
+        are passages of its group that a search for a model's found."""
+        if question.is_topic:
+            return question
+        if question.model not in WITHOUT_MODEL and found:
+            return _with_evidence(question, naming(question.text, self._source.get(found)), SEARCH)
+
+        group = self._source.get(question.chunk_ids)
+        asked = self._asked_of_statements.get(_of(question)) if question.model == PARSE else None
+        if asked is not None:
+            analyses = self._analyses([chunk.id for chunk in may_state(asked, group)])
+            stated = set(stating(asked, analyses))
+            if stated:
+                chunks = [chunk for chunk in group if chunk.id in stated]
+                return _with_evidence(question, self._source.by_words(question.text, chunks), STATEMENTS)
+        mentions = mentioning(question.text, group, self._subject if self._is_mixed else "")
+        if not mentions and question.model in WITHOUT_MODEL and question.names:
+            return dataclasses.replace(worded(question, ", ".join(question.names[:NAMES_OF_TOPIC])), model=TOPIC)
+        return _with_evidence(question, self._source.by_words(question.text, mentions), MENTIONS)
 
     def stated(self, community: Community, question: str) -> Stated | None:
         """The statement of the community that its parse turned into the question; None for another question."""
@@ -429,6 +475,10 @@ def _broadest_first(community: Community) -> tuple[int, int, str]:
 
 def _of(question: Question) -> str:
     return question.community_id or ""
+
+
+def _with_evidence(question: Question, chunks: Sequence[Chunk], by: str) -> Question:
+    return dataclasses.replace(question, evidence=tuple(chunk.id for chunk in chunks), evidence_by=by if chunks else "")
 
 
 def worded(question: Question, text: str) -> Question:

@@ -97,7 +97,7 @@ class KRAQ(SavableModule):
         asked_by = self.asked_by(communities, ListedPassages(chunks), steps, graph.entities)
         shown = asked_by.shown(summaries.values(), set(summaries))
         asked_questions = self.questions(communities, shown, document_of, steps, names=names, asked_by=asked_by)
-        questions = asked_by.leading_back([question async for question in asked_questions])
+        questions = asked_by.with_evidence([question async for question in asked_questions])
         questions = await self.in_words(questions, communities, asked_by, steps)
 
         return dspy.Prediction(

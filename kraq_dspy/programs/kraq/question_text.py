@@ -43,8 +43,16 @@ _ONE_OF_ITS_KIND = re.compile(
 )
 """A thing of which there are many, as if one had been spoken of or were at hand: "of the film", "is this?", "the name
 of the beer brand?"."""
+_BROKEN = re.compile(
+    r"[{}|\\`]|</|(?<![\d.] )(?<![\d.])%|\s(?:[Aa]n?|[Tt]he|and|or|than)\?$"
+    r"|\b[Tt]he (?:Company|Group|Corporation|Partnership|Registrant|Issuer|Board|Agreement|Plan)\b(?! (?:of|for) [A-Z])"
+)
+"""Code and tables, a unit without its number, what only a document's own definition says ("the Company"), and an end
+that lost the word behind it."""
 _NAMED = re.compile(r"\s[\"'“‘(]*[A-Z0-9]|[\"“‘]")
 _WORD_OF_NAME = re.compile(r"(?<!\w)(?:[A-Z][\w'’.-]*|\d[\w.,-]*)")
+OWNER = re.compile(r"['’]s?$")
+"""What "Ada's" has more than "Ada"."""
 _BEGINNING = 5
 """Letters by which words are compared: "Kenya" is in "Kenyan"."""
 _WORDS_OF_ANY = """a about all an and any are as at be been by can could did do does for from had has have he her his
@@ -131,6 +139,8 @@ def fault_of(question: str, instructions: str) -> str:
         return "repeats its instructions"
     if _ABOUT_TEXT.search(question):
         return "speaks of the text that it was asked about"
+    if _BROKEN.search(question):
+        return "has marks of code, a defined term or an end that lost its word"
     points = _ONE_OF_ITS_KIND.search(question) or _POINTS_BACK.match(question)
     return "does not say which thing it asks about" if points and not _NAMED.search(question) else ""
 
@@ -149,6 +159,15 @@ def shares_a_word(question: str, text: str) -> bool:
     return any(
         word[:_BEGINNING] in beginnings for word in plain_words(question).split() if word not in _IN_ANY_QUESTION
     )
+
+
+def names_in(question: str) -> list[str]:
+    """The names and numbers behind the first word, folded, without the endings of owners.
+
+    >>> names_in("Did Ada's father write in 1812?")
+    ['ada', '1812']
+    """
+    return [OWNER.sub("", name.rstrip(".").casefold()) for name in _WORD_OF_NAME.findall(question)[1:]]
 
 
 def plainness(question: str, text: str) -> float:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from kraq_dspy.embedded.reading.analysis import Analysis, Asked, Sentence
 from kraq_dspy.embedded.reading.together import FEWEST, Group, groups_in
-from kraq_dspy.embedded.reading.transcripts import asked_of_agenda
 from kraq_dspy.language.text import content_words
 
 LEAST = 0.3  # weight of a question that may stand for a community
@@ -36,7 +35,21 @@ class _Candidate:
     asks_of_it: bool  # whether the question has one of the names, and not its answer alone
 
 
-def representatives(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Representative:
+    """A question that may stand for a community: `key` is that of a group of statements, or () where it is asked of
+    one, in the chunk `chunk_id`."""
+
+    question: str
+    key: tuple[str, ...] = ()
+    chunk_id: str = ""
+
+    @classmethod
+    def of_group(cls, group: Group) -> "Representative":
+        return cls(group.question, group.key)
+
+
+def representatives(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> list[Representative]:
     """The questions that may stand for the community whose passages these are, by the chunk's id, the best first.
 
     `weight_of_name` has the community's names, folded.
@@ -44,17 +57,23 @@ def representatives(analyses: Mapping[str, Analysis], weight_of_name: Mapping[st
     every = groups_in(analyses, may_be_one=True)
     groups = [group for group in every if _is_of(group, weight_of_name)]
     groups.sort(key=lambda group: _worth_of_group(group, weight_of_name), reverse=True)
-    several = [group.question for group in groups if len(group.told) >= FEWEST]
-    alone = [group.question for group in groups if len(group.told) < FEWEST]
-    of_names = [*several, *_of_statements(analyses, weight_of_name), *alone] or _of_talk(analyses, weight_of_name)
+    several = [Representative.of_group(group) for group in groups if len(group.told) >= FEWEST]
+    alone = [Representative.of_group(group) for group in groups if len(group.told) < FEWEST]
+    of_names = [*several, *_of_statements(analyses, weight_of_name), *alone]
     return of_names or (_of_passages(analyses, every) if len(analyses) <= NARROW else [])
 
 
-def _of_passages(analyses: Mapping[str, Analysis], groups: Iterable[Group]) -> list[str]:
+def _of_passages(analyses: Mapping[str, Analysis], groups: Iterable[Group]) -> list[Representative]:
     """What a few passages answer where they say nothing that can be asked of their community's names."""
-    asked = [asked for analysis in analyses.values() for _, asked in analysis.asked() if asked.weight >= LEAST_OF_OTHER]
-    asked.sort(key=lambda asked: -asked.weight)
-    return [*(each.question for each in asked), *(group.question for group in groups)]
+    asked = [
+        (asked, chunk_id)
+        for chunk_id, analysis in analyses.items()
+        for _, asked in analysis.asked()
+        if asked.weight >= LEAST_OF_OTHER
+    ]
+    asked.sort(key=lambda each: -each[0].weight)
+    of_one = [Representative(each.question, chunk_id=chunk_id) for each, chunk_id in asked]
+    return [*of_one, *map(Representative.of_group, groups)]
 
 
 def _is_of(group: Group, weight_of_name: Mapping[str, float]) -> bool:
@@ -68,19 +87,7 @@ def _worth_of_group(group: Group, weight_of_name: Mapping[str, float]) -> tuple[
     return len(group.told), weight, -group.rank
 
 
-def _of_talk(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> list[str]:
-    """What was said about each point of a talk's agenda, those first that have more of the community's names."""
-    titles = Counter(analysis.title for analysis in analyses.values())
-    title = max(titles, key=titles.__getitem__, default="")
-    asked = asked_of_agenda(title) if titles[title] * 2 > len(analyses) else []
-
-    def names(question: str) -> float:
-        return sum(weight for name, weight in weight_of_name.items() if name in question.casefold())
-
-    return sorted(asked, key=names, reverse=True)
-
-
-def _of_statements(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> list[str]:
+def _of_statements(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> list[Representative]:
     """The questions of single statements, the best first."""
     candidates = list(_candidates(analyses, weight_of_name))[:MOST_COMPARED]
     if not candidates:
@@ -99,7 +106,7 @@ def _of_statements(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str
         return says * candidate.asked.weight * (0.2 + nearness[number]) * (0.1 + math.sqrt(covered)) * (0.2 + passages)
 
     best = sorted(range(len(candidates)), key=worth, reverse=True)
-    return [candidates[number].asked.question for number in best]
+    return [Representative(candidates[number].asked.question, chunk_id=candidates[number].chunk_id) for number in best]
 
 
 def _candidates(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str, float]) -> Iterable[_Candidate]:

@@ -21,7 +21,7 @@ from kraq_dspy.embedded.word_forms import base_of
 from kraq_dspy.errors import counted
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import STOP
-from kraq_dspy.programs.kraq.question_text import fault_of, question_in, with_mark
+from kraq_dspy.programs.kraq.question_text import OWNER, fault_of, names_in, question_in, with_mark
 from kraq_dspy.state import SavableModule
 
 UNREADABLE = "cannot be read"
@@ -36,9 +36,6 @@ _ASKS = re.compile(
     r" (?P<behind>which|what|whom|whose|how many)\b",
     re.IGNORECASE,
 )
-_NAMES = re.compile(r"(?<!\w)(?:[A-Z][\w'’.-]*|\d[\w.,-]*)")
-_OWNER = re.compile(r"['’]s?$")
-"""What "Ada's" has more than "Ada"."""
 _KIND = re.compile(
     r"(?:(?P<when>years?|dates?|months?|day|days|century|decade|time|era|period|season)"
     r"|(?P<where>country|countries|city|cities|place|state|town|region|continent|location|island|province|area|county)"
@@ -191,8 +188,7 @@ def asked_kind(question: str) -> str:
 def _told_beyond(question: str, statement: str) -> str:
     """Which of its words the statement does not have; "" where it has all of them."""
     folded_statement = statement.casefold()
-    names = [_OWNER.sub("", name.rstrip(".").casefold()) for name in _NAMES.findall(question)[1:]]
-    strange = [name for name in names if name not in folded_statement]
+    strange = [name for name in names_in(question) if name not in folded_statement]
     known = {form[:_STEM] for each in _words(statement) for form in (each, base_of(each)) if form}
     strange += [each for each in _telling(question) if each not in _MAY_ASK_FOR and each[:_STEM] not in known]
     return f"says what the statement does not: {strange[0]}" if strange else ""
@@ -216,4 +212,4 @@ def _telling(text: str) -> list[str]:
 
 def _words(text: str) -> list[str]:
     """The words of a text in small letters: "ada" of "Ada's"."""
-    return [_OWNER.sub("", each) or each for each in re.findall(r"[\w'’]+", text.casefold())]
+    return [OWNER.sub("", each) or each for each in re.findall(r"[\w'’]+", text.casefold())]

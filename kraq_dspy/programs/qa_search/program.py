@@ -349,7 +349,7 @@ def notes(answer: dspy.Prediction) -> Iterator[Note]:
         bad = f"replies that named no entry: {search.invalid}, calls that failed: {search.failed}"
         yield Note(bad, tone="doubtful")
     if search.collected:
-        yield Note("noted for review: kraq explore DIR --edit")
+        yield Note("noted for review: kraq serve DIR --open --edit")
 
 
 QA_SEARCH = ProgramSpec(

@@ -6,8 +6,12 @@ from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
+import dspy
+
 from kraq_dspy._internal.options import require_options
+from kraq_dspy._internal.step import SignatureLike
 from kraq_dspy.ports import (
+    Embedder,
     InstructedEmbedder,
     PrecomputedVectors,
     QuestionFinder,
@@ -16,8 +20,10 @@ from kraq_dspy.ports import (
     SentenceVectors,
     Vectors,
 )
+from kraq_dspy.programs.speculative.scoring import Scorer
 from kraq_dspy.programs.speculative.speculative_rag import (
     DRAFTED,
+    TRIVIAQA,
     EfficientOptions,
     SeenPassages,
     SpeculativeRAG,
@@ -35,12 +41,14 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
         find_questions: the stored questions: a list of texts, or what finds the nearest of an index.
-        precomputed: the stored vectors of passages, as seen from the stored questions.
-        embedder: embeds the passages that have no stored vector.
+        precomputed: the stored vectors of passages, as seen from the stored questions: `corpus.precomputed(questions)`,
+            or `space.precomputed()` of an index.
+        embedder: embeds the passages that have no stored vector, by the encoder that made the others.
         min_similarity: a cosine. Below it kraq sees the passages from the user's question.
-        **settings: those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`, `in_flight`, `signature`.
+        n, k, m, scorer, seed, in_flight, signature: those of SpeculativeRAG.
 
     Raises:
+        TypeError: for `precomputed` without stored vectors.
         ValueError: for a count that is out of its range.
 
     It sees passages from q*, the stored question nearest to the user's. It embeds passages without
@@ -60,13 +68,15 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
     `proxy_similarity` (or None), `proxy_used`, `n_looked_up` and `n_embedded` (passages), and
     `seen_by`: the name of the encoder.
 
-    >>> from kraq_dspy import Workspace
-    >>> space = Workspace.open("ada.kraq")
-    >>> prepared = space.precomputed(), space.instructed_embedder  # of `kraq precompute DIR`
-    >>> rag = EfficientSpeculativeRAG(space.retriever("dense"), space.questions(), *prepared, n=2, k=1, m=2)
-    >>> prediction = space.ask("Where did Ada live?", rag)
-    >>> prediction.answer, prediction.n_looked_up
-    ('London', 2)
+    >>> from kraq_dspy import Corpus, make_lm
+    >>> corpus = Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan.", "Charles lived in London."])
+    >>> questions = ["Who lived in London?"]
+    >>> prepared = corpus.precomputed(questions)
+    >>> rag = EfficientSpeculativeRAG(corpus.retriever, questions, prepared, corpus.embedder, n=2, k=1, m=2)
+    >>> rag.set_lm(make_lm("embedded"))
+    >>> prediction = rag(question="Where did Ada live?")
+    >>> prediction.answer, prediction.proxy.question.text, prediction.n_looked_up
+    ('London', 'Who lived in London?', 2)
     """
 
     def __init__(
@@ -74,14 +84,26 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         retrieve: RetrieverLike,
         find_questions: QuestionFinder | Sequence[str],
         precomputed: PrecomputedVectors | SentenceVectors,
-        embedder: InstructedEmbedder,
+        embedder: InstructedEmbedder | Embedder | dspy.Embedder,
         *,
         min_similarity: float = EfficientOptions.min_similarity,
-        **settings: Any,
+        n: int = TRIVIAQA.n,
+        k: int = TRIVIAQA.k,
+        m: int = TRIVIAQA.m,
+        scorer: Scorer | None = None,
+        seed: int = 0,
+        in_flight: int | None = None,
+        signature: SignatureLike = None,
     ) -> None:
-        """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`."""
-        super().__init__(retrieve, embedder, **settings)
+        super().__init__(
+            retrieve, embedder, n=n, k=k, m=m, scorer=scorer, seed=seed, in_flight=in_flight, signature=signature
+        )
         require_options(EfficientOptions, min_similarity=min_similarity)
+        if not isinstance(precomputed, PrecomputedVectors | SentenceVectors):
+            raise TypeError(
+                f"precomputed is {precomputed!r:.60} ({type(precomputed).__name__}); expected stored vectors: "
+                "corpus.precomputed(questions), or space.precomputed() after `kraq precompute DIR`."
+            )
         self.find_questions = as_question_finder(find_questions)
         self.precomputed = precomputed
         self.min_similarity = min_similarity

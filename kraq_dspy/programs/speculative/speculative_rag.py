@@ -13,12 +13,13 @@ from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import Positive, require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
 from kraq_dspy.errors import ConfigError, ModelError, counted
-from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Space, Vectors
+from kraq_dspy.ports import Embedder, InstructedEmbedder, RetrieverLike, Space, Vectors
 from kraq_dspy.programs.speculative.drafts import Draft, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import SCORERS, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
+from kraq_dspy.retrievers.in_memory import as_instructed
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.signatures import DraftAnswer
 from kraq_dspy.spec import Note, ProgramSpec, option
@@ -41,7 +42,7 @@ SPECULATIVE_PRESETS = {
     "pubhealth": SpeculativePreset(n=10, k=2, m=5),
 }
 """As in the thesis, 5.2.6."""
-_USUAL = SPECULATIVE_PRESETS["triviaqa"]
+TRIVIAQA = SPECULATIVE_PRESETS["triviaqa"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class SpeculativeOptions:
     @property
     def sizes(self) -> SpeculativePreset:
         own = {name: size for name in ("n", "k", "m") if (size := getattr(self, name)) is not None}
-        return replace(SPECULATIVE_PRESETS[self.preset] if self.preset else _USUAL, **own)
+        return replace(SPECULATIVE_PRESETS[self.preset] if self.preset else TRIVIAQA, **own)
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class SpeculativeRAG(SavableModule):
 
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
-        embedder: embeds passages as seen from a question (`InstructedEmbedder`).
+        embedder: embeds passages as seen from a question (`InstructedEmbedder`), or any sentence encoder.
         n: passages to retrieve.
         k: clusters, and passages of a draft.
         m: drafts.
@@ -166,21 +167,22 @@ class SpeculativeRAG(SavableModule):
     (StageSeconds). `scores_are` is "measured", or "embedded" if the embedded model made up the
     log-probabilities behind them.
 
-    >>> from kraq_dspy import Workspace
-    >>> space = Workspace.open("ada.kraq")
-    >>> rag = SpeculativeRAG(space.retriever("dense"), space.instructed_embedder, n=2, k=1, m=2)
-    >>> space.ask("Where did Ada live?", rag).answer
+    >>> from kraq_dspy import Corpus, make_lm
+    >>> corpus = Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan.", "Charles lived in London."])
+    >>> rag = SpeculativeRAG(corpus.retriever, corpus.embedder, n=2, k=1, m=2)
+    >>> rag.set_lm(make_lm("embedded"))  # or dspy.LM("openai/gpt-4o-mini")
+    >>> rag(question="Where did Ada live?").answer
     'London'
     """
 
     def __init__(
         self,
         retrieve: RetrieverLike,
-        embedder: InstructedEmbedder,
+        embedder: InstructedEmbedder | Embedder | dspy.Embedder,
         *,
-        n: int = _USUAL.n,
-        k: int = _USUAL.k,
-        m: int = _USUAL.m,
+        n: int = TRIVIAQA.n,
+        k: int = TRIVIAQA.k,
+        m: int = TRIVIAQA.m,
         scorer: Scorer | None = None,
         seed: int = 0,
         in_flight: int | None = None,
@@ -190,7 +192,7 @@ class SpeculativeRAG(SavableModule):
         require_options(SpeculativePreset, n=n, k=k, m=m)
         require_options(SpeculativeOptions, seed=seed, in_flight=in_flight)
         self.retrieve = as_retriever(retrieve)
-        self.embedder = embedder
+        self.embedder = as_instructed(embedder)
         self.n, self.k, self.m = n, k, m
         self.seed, self.in_flight = seed, in_flight
         self.draft = fitting_step(DraftAnswer, signature, "passages")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy import build_index
 from kraq_dspy.asset.store.catalogue import CATALOGUE
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 from tests.whole_program import app
 
 POETS = {
@@ -24,7 +24,7 @@ WHO = "Who wrote Don Juan?"
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("catalogue") / "poets.kraq"
-    build_index([Document(name, name, text) for name, text in POETS.items()], out)
+    kept_index([Document(name, name, text) for name, text in POETS.items()], out)
     return out
 
 
@@ -98,10 +98,10 @@ def test_an_export_imports_back_unchanged_here_and_elsewhere(
     kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron,\na poet.", "--source", "byron", "--source", "ada")
     kraq(capsys, "catalogue", "add", index, 'Was "das"?', "=1", "--pending")
     file, other = tmp_path / f"entries.{form}", copied(built, tmp_path / "other.kraq")
-    assert as_json(capsys, "export", index, file) == {"file": str(file), "entries": 2}
-    here = as_json(capsys, "import", index, file)
+    assert as_json(capsys, "list", index, "--out", file) == {"file": str(file), "entries": 2}
+    here = as_json(capsys, "add", index, file)
     assert (here["entries"]["unchanged"], here["refused"], here["stale"]) == ([1, 2], [], [])
-    assert as_json(capsys, "import", other, file)["entries"]["added"] == [1, 2]
+    assert as_json(capsys, "add", other, file)["entries"]["added"] == [1, 2]
 
 
 def test_an_import_keeps_what_is_good_and_says_what_is_not(
@@ -115,20 +115,20 @@ def test_an_import_keeps_what_is_good_and_says_what_is_not(
         {"question": "Why?", "answer": "So.", "sources": ["shelley"]},
     ]
     file.write_text("\n".join([*map(json.dumps, rows), "{"]))
-    report = as_json(capsys, "import", index, file, code=1)
+    report = as_json(capsys, "add", index, file, code=1)
     assert report["entries"]["added"] == [2]
     [conflict] = report["entries"]["conflicts"]
     assert (conflict["number"], conflict["kept"], conflict["refused"]) == (1, "Lord Byron.", "Keats.")
     assert [reason.split(":")[0] for reason in report["refused"]] == ["Line 4", "'Why?'"]
-    shown = kraq(capsys, "catalogue", "import", index, file, code=1)
+    shown = kraq(capsys, "catalogue", "add", index, file, code=1)
     assert "Keats." in shown
     file.write_text(json.dumps(rows[0]))
-    assert as_json(capsys, "import", index, file, "--replace")["entries"]["replaced"] == [1]
+    assert as_json(capsys, "add", index, file, "--replace")["entries"]["replaced"] == [1]
 
 
 def test_wrong_use_of_files_is_an_error(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigError, match=r"\.csv or \.jsonl"):
-        kraq(capsys, "catalogue", "export", index, tmp_path / "entries.xlsx")
+        kraq(capsys, "catalogue", "list", index, "--out", tmp_path / "entries.xlsx")
 
 
 def test_status_and_check_say_what_waits(built: Path, index: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,21 +175,23 @@ def test_starters_that_were_prepared_are_answered_at_once_with_their_passages_un
 
 def test_synthetic_pairs_are_made_once_and_counted_by_critic(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     try:
-        report = as_json(capsys, "synthesize", built, "--audience", "readers of poems")
-        again = as_json(capsys, "synthesize", built, "--audience", "readers of poems")
+        report = as_json(capsys, "seed", built, "--of", "passages", "--audience", "readers of poems")
+        again = as_json(capsys, "seed", built, "--of", "passages", "--audience", "readers of poems")
         assert (report["chunks"], report["pairs"], report["failures"], again["calls"]) == (3, 3, 0, 0)
         assert report["added"] + sum(report["rejected"].values()) == 3
         assert again["known"] == report["added"] > 0
         assert {entry["origin"] for entry in as_json(capsys, "list", built)} == {"synthetic"}
-        shown = " ".join(kraq(capsys, "catalogue", "synthesize", built, "--keep", 4, "--limit", 1).split())
+        shown = " ".join(
+            kraq(capsys, "catalogue", "seed", built, "--of", "passages", "--keep", 4, "--limit", 1).split()
+        )
         assert "rejected, stand alone 0" in shown
         with pytest.raises(ConfigError, match="audience is empty"):
-            kraq(capsys, "catalogue", "synthesize", built, "--audience", " ")
-        tried = as_json(capsys, "synthesize", built, "--critics", "roundtrip")
+            kraq(capsys, "catalogue", "seed", built, "--of", "passages", "--audience", " ")
+        tried = as_json(capsys, "seed", built, "--of", "passages", "--critics", "roundtrip")
         assert set(tried["rejected"]) == {"retrieval", "rereading"}
         assert tried["failures"] == 0
         with pytest.raises(ConfigError, match="--keep are for --critics ratings"):
-            kraq(capsys, "catalogue", "synthesize", built, "--critics", "roundtrip", "--keep", 4)
+            kraq(capsys, "catalogue", "seed", built, "--of", "passages", "--critics", "roundtrip", "--keep", 4)
     finally:
         forget_catalogue(built)
 

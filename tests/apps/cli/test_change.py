@@ -34,11 +34,11 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(
     unfinished = as_json(kraq("check", path, "--json"), code=1)
     assert "The build is not finished" in [problem["what"] for problem in unfinished["problems"]]
 
-    resumed = as_json(kraq("resume", path, "--json"))
+    resumed = as_json(kraq("index", path, "--json"))
     assert resumed["counts"]["extractions"] == 2
 
     (tmp_path / "turing.txt").write_text("Alan Turing worked at Bletchley Park. Alan Turing designed the Bombe.")
-    added = as_json(kraq("add", path, tmp_path / "turing.txt", "--json"))
+    added = as_json(kraq("update", "--add", path, tmp_path / "turing.txt", "--json"))
     assert added["counts"]["documents"] == 3
     assert added["usage"]["extract"]["calls"] == 2
 
@@ -57,11 +57,11 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(
     assert unknown.returncode == 1
     assert "no document 'nowhere.txt'" in unknown.stderr
 
-    missing = kraq("add", path, tmp_path / "turing.txt", tmp_path / "nowhere.txt")
+    missing = kraq("update", "--add", path, tmp_path / "turing.txt", tmp_path / "nowhere.txt")
     assert missing.returncode == 1
     assert "There is no corpus at" in missing.stderr
     (tmp_path / "empty").mkdir()
-    empty = kraq("add", path, tmp_path / "turing.txt", tmp_path / "empty")
+    empty = kraq("update", "--add", path, tmp_path / "turing.txt", tmp_path / "empty")
     assert empty.returncode == 1
     assert "holds no files" in empty.stderr
     updated = kraq("update", path, tmp_path / "empty")
@@ -74,10 +74,10 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(
 def test_the_calls_of_an_estimate_that_are_exact_are_what_the_index_then_asks(
     kraq: WarmShell, corpus: Path, tmp_path: Path
 ) -> None:
-    estimate = as_json(kraq("estimate", corpus, "--json"))
+    estimate = as_json(kraq("index", "--dry-run", corpus, "--json"))
     report = as_json(kraq("index", corpus, "--out", tmp_path / "i.kraq", "--json"))
     assert estimate["estimate"]["stages"][0]["expected"]["calls"] == report["usage"]["extract"]["calls"] > 0
-    shown = kraq("estimate", corpus, "--lm", "openai/gpt-4o-mini")
+    shown = kraq("index", "--dry-run", corpus, "--lm", "openai/gpt-4o-mini")
     assert "together" in shown.stdout
     assert "For money" not in shown.stdout  # LiteLLM's list has the price
     assert "< 0.01" in shown.stdout  # what costs something never reads as nothing
@@ -95,13 +95,13 @@ def test_a_change_says_what_failed_in_it_and_counts_what_had_failed_before(kraq:
     more.mkdir()
     (more / "byron.txt").write_text("Lord Byron was the father of Ada Lovelace.")
     (more / "blank.txt").write_text("")
-    added = kraq("add", path, more)
+    added = kraq("update", "--add", path, more)
     assert "1 item could not be done" in added.stderr
     assert "blank.txt" in added.stderr
     assert "empty.txt" not in added.stderr
     assert "1 item failed before this run" in added.stderr
 
-    report = as_json(kraq("add", path, more / "byron.txt", "--json"))
+    report = as_json(kraq("update", "--add", path, more / "byron.txt", "--json"))
     assert report["former_failures"] == len(report["failures"]) == 2
 
 
@@ -116,9 +116,9 @@ def test_a_kraq_toml_that_index_rejects_is_rejected_by_what_changes_an_index(
     assert refused in kraq("index", corpus, "--out", tmp_path / "other.kraq", cwd=tmp_path).stderr
     changes: list[list[str | Path]] = [
         ["update", index, corpus],
-        ["add", index, corpus],
+        ["update", "--add", index, corpus],
         ["remove", index, "ada.txt"],
-        ["resume", index],
+        ["index", index],
     ]
     for words in changes:
         assert refused in kraq(*words, cwd=tmp_path).stderr, words

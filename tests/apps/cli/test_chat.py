@@ -1,4 +1,4 @@
-"""Tests `kraq chat`: lines go in, answers come out, and one index stays open."""
+"""Tests `kraq ask`: lines go in, answers come out, and one index stays open."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kraq_dspy import build_index
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 from tests.whole_program import app
 
 
@@ -15,12 +15,12 @@ from tests.whole_program import app
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("chat") / "poets.kraq"
     texts = ("Ada Lovelace wrote notes on the Analytical Engine.", "Lord Byron wrote Don Juan. Ada was his daughter.")
-    build_index([Document(str(number), "", text) for number, text in enumerate(texts)], out)
+    kept_index([Document(str(number), "", text) for number, text in enumerate(texts)], out)
     return out
 
 
 def chat(index: Path, *lines: str) -> Result:
-    return CliRunner().invoke(app, ["chat", str(index)], input="".join(f"{line}\n" for line in lines))
+    return CliRunner().invoke(app, ["ask", str(index)], input="".join(f"{line}\n" for line in lines))
 
 
 def test_questions_are_answered_one_after_another_until_an_empty_line(index: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_new_conversation_refers_to_nothing(index: Path) -> None:
 
 
 def test_a_model_that_cannot_be_made_ends_the_chat_before_a_question(index: Path) -> None:
-    done = CliRunner().invoke(app, ["chat", str(index), "--lm", "nonsense"], input="Who wrote Don Juan?\n")
+    done = CliRunner().invoke(app, ["ask", str(index), "--lm", "nonsense"], input="Who wrote Don Juan?\n")
     assert done.exit_code != 0
     assert "'nonsense' is neither" in str(done.exception)
     assert "to begin with" not in done.stdout
@@ -79,7 +79,7 @@ def test_a_model_that_cannot_be_made_ends_the_chat_before_a_question(index: Path
 
 def test_a_server_that_is_down_fails_one_question_and_not_the_chat(index: Path) -> None:
     down = ["--lm", "openai/none", "--api-base", "http://127.0.0.1:1"]
-    done = CliRunner().invoke(app, ["chat", str(index), *down], input="Who wrote Don Juan?\nWho wrote notes?\n\n")
+    done = CliRunner().invoke(app, ["ask", str(index), *down], input="Who wrote Don Juan?\nWho wrote notes?\n\n")
     assert done.exit_code == 0
     assert done.stderr.count("Error: A call to the model failed") == 2
 
@@ -90,5 +90,5 @@ def test_a_pronoun_for_nobody_is_asked_about_instead_of_answered(index: Path) ->
     assert 'Nobody was named whom "his"' not in done.stdout
     assert "asked as: Who wrote Don Juan? Who was his daughter?" in done.stdout
 
-    anyway = CliRunner().invoke(app, ["chat", str(index), "--answer-anyway"], input="Where was he born?\n")
+    anyway = CliRunner().invoke(app, ["ask", str(index), "--answer-anyway"], input="Where was he born?\n")
     assert "Nobody was named" not in anyway.stdout

@@ -21,7 +21,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     documents = [*(one for one in every if one.id in wanted), *(one for one in every if one.id not in wanted)][:50]
     path = tmp_path_factory.mktemp("demo") / "demo.kraq"
     build_index(documents, path)
-    with Workspace.open(path, models=DummyLM([{}])) as opened:
+    with Workspace.open(path, lm=DummyLM([{}])) as opened:
         yield opened
 
 

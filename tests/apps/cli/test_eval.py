@@ -1,4 +1,4 @@
-"""Runs `kraq eval` and `kraq report` as a shell user does."""
+"""Runs `kraq eval` and `kraq eval report` as a shell user does."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_a_table_of_ones_own_is_run_and_reported_as_json_and_nothing_else(run: t
 def test_the_report_is_remade_from_the_rows(kraq: WarmShell, run: tuple[Path, Any]) -> None:
     folder, _ = run
     (folder / "runs" / "mine" / "report.html").unlink()
-    done = kraq("report", "runs/mine", "--baseline", "combined", cwd=folder)
+    done = kraq("eval", "report", "runs/mine", "--baseline", "combined", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "Difference from combined" in done.stdout
     assert (folder / "runs" / "mine" / "report.html").exists()
@@ -110,13 +110,13 @@ def test_two_runs_over_one_index_are_compared(kraq: WarmShell, run: tuple[Path, 
         done = kraq("eval", index, EXAMPLE / "questions.jsonl", *words, cwd=folder)
         assert done.returncode == 0, done.stderr
         assert "recall@10" in done.stdout
-    beside = kraq("report", "dense", "bm25", cwd=folder)
+    beside = kraq("eval", "report", "dense", "bm25", cwd=folder)
     assert beside.returncode == 0, beside.stderr
     assert "Difference from" in beside.stdout
 
 
 def test_the_papers_tables_fit_a_narrow_terminal(kraq: WarmShell, tmp_path: Path) -> None:
-    done = kraq("eval", "list", cwd=tmp_path)
+    done = kraq("bench", "list", cwd=tmp_path)
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
@@ -128,12 +128,12 @@ def test_help_names_the_tables(kraq: WarmShell, tmp_path: Path) -> None:
 
 
 def test_the_papers_tables_are_listed_with_the_command_that_runs_each(kraq: WarmShell, tmp_path: Path) -> None:
-    done = kraq("eval", "list", "--json", cwd=tmp_path)
+    done = kraq("bench", "list", "--json", cwd=tmp_path)
     listed = json.loads(done.stdout)
     assert [each["id"] for each in listed] == list(papers_tables())
     assert {each["command"].split()[0] for each in listed if each["command"]} == {"kraq"}
     assert {each["report"] for each in listed} == {None}
-    assert "0 of 5 have a report" in kraq("eval", "list", "--paper", "k2rag", cwd=tmp_path).stdout
+    assert "0 of 5 have a report" in kraq("bench", "list", "--paper", "k2rag", cwd=tmp_path).stdout
 
 
 def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kraq: WarmShell, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
     assert done.returncode == 0, done.stderr
     [run] = json.loads(done.stdout)["runs"]
     assert run["header"]["extra"]["table"]["metrics"] == ["paper_match", "recall"]
-    listed = json.loads(kraq("eval", "list", "--json", cwd=tmp_path).stdout)
+    listed = json.loads(kraq("bench", "list", "--json", cwd=tmp_path).stdout)
     assert [each["id"] for each in listed if each["report"]] == ["kraq-2"]
 
 
@@ -151,7 +151,7 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
     [
         (["eval", "nonsense"], 2, "nonsense"),
         (["eval", "none.toml"], 2, "There is no table of systems"),
-        (["eval", "combined", "--data", "nowhere"], 1, "kraq data fetch"),
+        (["eval", "combined", "--data", "nowhere"], 1, "kraq bench fetch"),
         (["eval", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
         (["eval", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),
         (["eval", "kraq-fig2"], 2, "Its command: kraq finetune generator"),

@@ -27,8 +27,8 @@ def test_it_is_refused_before_and_answers_after_the_corpus_was_summarised(kraq: 
     as_json(kraq, "index", tmp_path / "docs", "--out", index)
     before = kraq("ask", index, "Who designed the engine?", "-p", "k2rag")
     assert before.returncode == 1
-    assert f"Run: kraq precompute {index} --k2rag" in " ".join(before.stderr.split())
-    report = as_json(kraq, "precompute", index, "--k2rag")["k2rag"]
+    assert f"Run: kraq precompute {index} k2rag" in " ".join(before.stderr.split())
+    report = as_json(kraq, "precompute", index, "k2rag")["k2rag"]
     assert report["documents"] == 2
     assert 0 < report["tokens_after"] < report["tokens_before"]
     shown = kraq("ask", index, "Who designed the Analytical Engine?", "-p", "k2rag")

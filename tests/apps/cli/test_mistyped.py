@@ -11,7 +11,7 @@ from tests.conftest import WarmShell
 @pytest.mark.parametrize(
     ("words", "messages"),
     [
-        (["eval", "kraq-99"], ["no command, table or index 'kraq-99'", "did you mean 'kraq-9'?", "kraq eval list"]),
+        (["eval", "kraq-99"], ["no command, table or index 'kraq-99'", "did you mean 'kraq-9'?", "kraq bench list"]),
         (["eval", "askd", "x"], ["did you mean 'asked'?"]),
         (["export", "x", "--out", "y", "--format", "datset"], ["'datset' is not one of 'parquet', 'graphml'"]),
     ],
@@ -29,7 +29,7 @@ def test_a_word_near_to_a_known_one_is_told_which(kraq: WarmShell, words: list[s
     [
         ["export", "none.kraq", "--out", "/proc/x"],
         ["export", "none.kraq", "--format", "graphml", "--out", "/proc/x"],
-        ["pairs", "--dataset", "musique", "--out", "/proc/x.jsonl"],
+        ["finetune", "pairs", "--dataset", "musique", "--out", "/proc/x.jsonl"],
     ],
 )
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")

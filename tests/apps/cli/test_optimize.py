@@ -96,7 +96,7 @@ def test_what_cannot_be_done_is_one_line_that_says_the_way_out(
     ("words", "message"),
     [
         (("optimize", "combined"), "Missing: --dev FILE (or --index DIR); --out FILE."),
-        (("pairs",), "Missing: --dataset NAME, with its folder's parent in --data; --out FILE."),
+        (("finetune", "pairs"), "Missing: --dataset NAME, with its folder's parent in --data; --out FILE."),
     ],
 )
 def test_all_that_is_missing_is_named_at_once(within: Run, words: tuple[str, ...], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Runs `kraq precompute --qa-pairs|--raptor|--graph` in this process, and the programs over what it makes."""
+"""Runs `kraq precompute qa-pairs|--raptor|--graph` in this process, and the programs over what it makes."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 from tests.whole_program import app
 
 POETS = {
@@ -22,7 +22,7 @@ QUESTION = "Who wrote Don Juan?"
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("cli") / "poets.kraq"
-    build_index([Document(name, name, text) for name, text in POETS.items()], out)
+    kept_index([Document(name, name, text) for name, text in POETS.items()], out)
     return out
 
 
@@ -39,7 +39,7 @@ def test_qa_rag_makes_pairs_while_the_question_waits_until_they_are_made_in_adva
     index: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = as_json(capsys, "ask", index, QUESTION, "-p", "qa-rag")
-    report = as_json(capsys, "precompute", index, "--qa-pairs")["qa-pairs"]
+    report = as_json(capsys, "precompute", index, "qa-pairs")["qa-pairs"]
     after = as_json(capsys, "ask", index, QUESTION, "-p", "qa-rag")
     assert (before["n_made"], before["n_looked_up"]) == (3, 0)
     assert (report["chunks"], report["calls"], report["failures"]) == (3, 3, 0)
@@ -53,10 +53,10 @@ def test_qa_rag_makes_pairs_while_the_question_waits_until_they_are_made_in_adva
 def test_the_tree_and_the_graph_are_made_in_one_command_and_not_twice(
     index: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(IndexStateError, match=r"kraq precompute .* --raptor"):
+    with pytest.raises(IndexStateError, match=r"kraq precompute .* raptor"):
         kraq(capsys, "ask", index, QUESTION, "-p", "traditional", "--retriever", "raptor")
-    first = as_json(capsys, "precompute", index, "--raptor", "--graph")
-    again = as_json(capsys, "precompute", index, "--raptor", "--graph")
+    first = as_json(capsys, "precompute", index, "raptor", "graph")
+    again = as_json(capsys, "precompute", index, "raptor", "graph")
     assert (first["raptor"]["passages"], again["raptor"]["calls"]) == (3, 0)
     assert first["graph"]["embedded"] == first["graph"]["entities"] + first["graph"]["reports"] > 0
     assert again["graph"]["embedded"] == 0

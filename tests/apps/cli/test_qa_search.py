@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy import build_index
 from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.extend import Catalogue
@@ -16,6 +15,7 @@ from kraq_dspy.papers.tables.systems import program_of
 from kraq_dspy.papers.tables.table import System
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
+from tests.kept import kept_index
 from tests.whole_program import app
 
 POETS = {
@@ -28,7 +28,7 @@ POETS = {
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     out = tmp_path_factory.mktemp("cli") / "poets.kraq"
-    build_index([Document(name, name, text) for name, text in POETS.items()], out)
+    kept_index([Document(name, name, text) for name, text in POETS.items()], out)
     catalogue = Catalogue(out / CATALOGUE)
     catalogue.add(NewEntry("When did Babbage meet Lovelace in 1833?", "On 5 June 1833."), by="test")
     catalogue.add(NewEntry("Who wrote Don Juan?", "George Gordon Byron."), by="test")
@@ -75,7 +75,7 @@ def test_what_cannot_be_answered_is_noted_unless_told_not_to(index: Path, capsys
     shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional", "-P", "collect=no")
     assert "noted for review" not in shown
     shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional")
-    assert "noted for review: kraq explore" in shown
+    assert "noted for review: kraq serve --open" in shown
     pending = {entry.question: entry.asked for entry in Catalogue(index / CATALOGUE, write=False).entries("pending")}
     assert pending["Xyzzy plugh?"] == 1
 

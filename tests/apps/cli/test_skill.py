@@ -15,7 +15,7 @@ LLMS = (Path(__file__).resolve().parents[3] / "llms.txt").read_text("utf-8")
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
 LINES, OF_LLMS = ([line.strip() for line in re.findall(r"(?m)^ {4}(kraq .*)$", page)] for page in (SKILL, LLMS))
 NEEDED = {
-    "index", "questions", "ask", "chat", "add", "remove", "update", "check", "serve", "mcp", "catalogue", "testset",
+    "index", "questions", "ask", "remove", "update", "check", "serve", "mcp", "catalogue", "testset",
     "eval", "select",
 }  # fmt: skip
 
@@ -24,7 +24,7 @@ NEEDED = {
 def test_every_command_line_can_be_read_by_its_command(line: str) -> None:
     _, *words = shlex.split(line, comments=True)
     command = get_command(app)
-    while hasattr(command, "resolve_command"):  # `kraq eval DIR` stands for `kraq eval index DIR`
+    while hasattr(command, "resolve_command"):  # `kraq eval DIR` stands for `kraq eval DIR`
         group = command.make_context(command.name, [], resilient_parsing=True)
         _, command, words = command.resolve_command(group, words)
     context = command.make_context(command.name, words, resilient_parsing=False)

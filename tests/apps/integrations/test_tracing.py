@@ -31,7 +31,7 @@ DSPyInstrumentor().instrument()
 
 import kraq_dspy as kraq
 
-with kraq.Workspace.open(sys.argv[1], models=DummyLM([{"answer": "Italy"}] * 2)) as space:
+with kraq.Workspace.open(sys.argv[1], lm=DummyLM([{"answer": "Italy"}] * 2)) as space:
     space.ask("Where was Don Juan written?", "traditional")
     asyncio.run(space.aask("Where was Don Juan written?", "traditional"))
 

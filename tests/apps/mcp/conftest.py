@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy import build_index
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 
 PASSAGES = {
     "Ada Lovelace": "Ada Lovelace was a mathematician. Ada Lovelace worked with Charles Babbage in London.",
@@ -19,7 +19,7 @@ PASSAGES = {
 @pytest.fixture(scope="session")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("mcp") / "people.kraq"
-    build_index([Document(f"notes/{title}.txt", title, text) for title, text in PASSAGES.items()], out)
+    kept_index([Document(f"notes/{title}.txt", title, text) for title, text in PASSAGES.items()], out)
     return out
 
 

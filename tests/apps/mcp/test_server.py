@@ -165,8 +165,8 @@ def test_its_tools_are_those_of_a_dspy_agent(server: MCPServer) -> None:
 def test_places_of_this_machine_are_cut_out_of_messages() -> None:
     assert without_places("'/home/ann/my notes/docs.kraq' is damaged") == "'docs.kraq' is damaged"
     assert (
-        without_places("Run: kraq resume /home/ann/docs.kraq, or kraq index")
-        == "Run: kraq resume docs.kraq, or kraq index"
+        without_places("Run: kraq index /home/ann/docs.kraq, or kraq index")
+        == "Run: kraq index docs.kraq, or kraq index"
     )
     assert without_places('open "../../x/y.db" again') == 'open "y.db" again'
     kept = "read and/or write 1/2 of kraq://documents at https://example.org/a/b"

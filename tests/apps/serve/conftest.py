@@ -15,7 +15,7 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 from dspy import BaseLM
 from starlette.testclient import TestClient
 
-from kraq_dspy import Index, build_index
+from kraq_dspy import Index
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex, served
@@ -25,6 +25,7 @@ from kraq_dspy.extend import Catalogue
 from kraq_dspy.records import AnswerSource, Document, Entity, Question
 from kraq_dspy.workspace import Workspace
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 EMBEDDER = KeywordEmbedder("ada", "babbage", "byron", "engine", "juan", "london")
 MARKUP = "<img src=x onerror=\"document.title='owned'\">"
@@ -41,7 +42,7 @@ def poets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four documents; the title of one, the name of its first entity and the first question hold markup."""
     out = tmp_path_factory.mktemp("serve") / "poets.kraq"
     titles = {**dict.fromkeys(POETS, ""), "juan": f"Don Juan {MARKUP}", "byron": "Lord Byron"}
-    build_index([Document(name, titles[name], text) for name, text in POETS.items()], out, embedder=EMBEDDER)
+    kept_index([Document(name, titles[name], text) for name, text in POETS.items()], out, embedder=EMBEDDER)
     with Index.open(out, write=True) as index:
         question = index.questions(level=0)[0]
         index.add([dataclasses.replace(question, text=f"{question.text} {MARKUP}")])
@@ -69,7 +70,7 @@ def open_all(
     desk: TestsetDesk | None = None,
     embedder: KeywordEmbedder | None = EMBEDDER,
 ) -> AbstractContextManager[dict[str, ServedIndex]]:
-    return served(folders, partial(Workspace.open, embedder=embedder, models=models), edit=edit, desk=desk)
+    return served(folders, partial(Workspace.open, embedder=embedder, lm=models), edit=edit, desk=desk)
 
 
 @pytest.fixture

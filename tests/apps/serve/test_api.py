@@ -168,7 +168,7 @@ def test_what_must_be_prepared_first_is_said_with_its_command_and_without_a_fold
 ) -> None:
     answer = client.post("/api/ask", json={"question": "Who?", "program": "k2rag"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_prepared")
-    assert "kraq precompute DIR --k2rag" in answer.json()["error"]["message"]
+    assert "kraq precompute DIR k2rag" in answer.json()["error"]["message"]
     assert str(poets) not in answer.text
 
 

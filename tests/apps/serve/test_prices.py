@@ -21,7 +21,7 @@ def require_prices(poets: Path, **roles: RoleSettings) -> None:
     settings = Settings(roles={"default": RoleSettings(), **roles})
     meter = Meter(Limits(max_cost=1.0, prices=prices_of(settings)))
     models = LanguageModels(settings, embedder=EMBEDDER, meter=meter)
-    with Workspace.open(poets, embedder=EMBEDDER, models=models) as space:
+    with Workspace.open(poets, embedder=EMBEDDER, lm=models) as space:
         ServedIndex("poets", space).require_prices()
 
 

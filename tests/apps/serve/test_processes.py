@@ -1,4 +1,4 @@
-"""Runs `kraq serve` and `kraq explore` as real processes, with Ctrl-C in the middle of an answer."""
+"""Runs `kraq serve` as real processes, with Ctrl-C in the middle of an answer."""
 
 import os
 import signal
@@ -72,7 +72,7 @@ def streaming(address: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("command", [["serve"], ["explore", "--no-browser"]])
+@pytest.mark.parametrize("command", [["serve"]])
 def test_ctrl_c_in_the_middle_of_an_answer_ends_it_without_a_traceback_and_frees_port_and_index(
     command: list[str], people: Path
 ) -> None:

@@ -43,7 +43,7 @@ def test_entries_are_approved_edited_and_rejected(editor: TestClient) -> None:
         editor, entry_about(editor, "Who met Ada Lovelace?"), "edit", answer="Babbage.", document_ids=["ada"]
     )
     assert (edited.json()["status"], edited.json()["answer"]) == ("approved", "Babbage.")
-    assert edited.json()["changed_by"] == "kraq explore"
+    assert edited.json()["changed_by"] == "kraq serve --open"
     assert editor.get("/api/status").json()["catalogue"] == {"pending": 0, "approved": 3, "stale": 0}
     rejected = decided(editor, approved.json(), "reject")
     assert rejected.json()["status"] == "removed"

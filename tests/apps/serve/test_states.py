@@ -50,7 +50,7 @@ def test_what_another_process_adds_is_shown_without_a_restart_once_it_is_complet
             question = {**ASK, "question": "Who built a motor?"}
             assert "Faraday" not in client.post("/api/ask", json=question).json()["answer"]
             with Index.open(copy_of_byron) as reader:  # of the state that is served
-                added = kraq("add", copy_of_byron, tmp_path / "faraday.txt")
+                added = kraq("update", "--add", copy_of_byron, tmp_path / "faraday.txt")
                 assert added.returncode == 0, added.stderr
                 assert reader.counts()["documents"] == 1
             assert client.get("/api/status").json()["counts"]["documents"] == 2
@@ -87,10 +87,10 @@ def test_an_index_that_was_never_complete_is_served_and_says_so(
         assert client.post("/api/ask", json=ASK).json()["hits"] == []
         say_started(indexes, "")
     printed = "".join(capsys.readouterr().err.split())  # the terminal's lines end anywhere in a long path
-    assert f"new is unfinished; go on: kraq resume {new}".replace(" ", "") in printed
+    assert f"new is unfinished; go on: kraq index {new}".replace(" ", "") in printed
 
 
-@pytest.mark.parametrize("words", [["serve"], ["explore", "--no-browser"], ["mcp"]])
+@pytest.mark.parametrize("words", [["serve"], ["mcp"]])
 @pytest.mark.parametrize("state", ["missing", "damaged", "of another version"])
 def test_every_command_that_serves_says_what_is_wrong_and_ends(
     kraq: WarmShell, copy_of_byron: Path, tmp_path: Path, words: list[str], state: str

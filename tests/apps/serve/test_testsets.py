@@ -153,7 +153,7 @@ def test_questions_that_the_documents_do_not_answer_are_listed(path: Path) -> No
 
 def test_a_file_that_is_no_test_set_is_said_before_anything_is_served(path: Path, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n')
-    done = CliRunner().invoke(app, ["explore", str(path), "--testset", str(tmp_path / "x.jsonl"), "--no-browser"])
+    done = CliRunner().invoke(app, ["serve", str(path), "--testset", str(tmp_path / "x.jsonl")])
     assert done.exit_code != 0
     assert "no row of a test set" in str(done.exception)
 
@@ -161,6 +161,6 @@ def test_a_file_that_is_no_test_set_is_said_before_anything_is_served(path: Path
 def test_a_test_set_is_not_shown_to_a_scope(tmp_path: Path) -> None:
     path = index_of_orchids(tmp_path / "both.kraq", dict.fromkeys(ORCHIDS, ("staff",)))
     file = write_testset(tmp_path / "test.jsonl")
-    words = ["explore", str(path), "--testset", str(file), "--as", "staff", "--no-browser"]
+    words = ["serve", str(path), "--testset", str(file), "--as", "staff"]
     done = CliRunner().invoke(app, words)
     assert "need --as-owner" in str(done.exception)

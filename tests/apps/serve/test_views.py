@@ -116,7 +116,7 @@ def test_notes_of_a_program_are_lines_as_the_description_says(client: TestClient
 
 
 def test_doors_tell_the_same_of_a_question(http: dict[str, Any], agent: dict[str, Any], shell: dict[str, Any]) -> None:
-    fields = ("text", "topic", "level", "community_id")
+    fields = ("text", "topic", "level", "community_id", "evidence", "evidence_by", "share")
     by_id = {each["id"]: each for each in http["/api/questions"]["items"]}
     for_agents = {each["question_id"]: each for each in agent["questions_about"]["questions"]}
     in_shell = {each["id"]: each for each in shell["kraq questions"]}

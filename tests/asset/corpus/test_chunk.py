@@ -5,7 +5,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.corpus.chunk import PAGE_BREAK, WINDOW, chunk_document
@@ -149,7 +149,6 @@ any_text = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=150)
 @example(text=":0:0" + "\ud800" * 51, tokens=25, share=0.0)
 @given(text=any_text, tokens=st.integers(4, 60), share=st.floats(0, 0.9))
 def test_spans_reassemble_any_text_and_no_chunk_is_over_the_limit(text: str, tokens: int, share: float) -> None:

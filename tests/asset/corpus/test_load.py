@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.corpus.formats.readers import READERS
@@ -149,7 +149,6 @@ def test_parquet_is_read_in_batches_so_damage_further_on_costs_only_what_follows
     assert "damaged after row 3072" in failures[0].reason
 
 
-@settings(max_examples=150)
 @given(
     data=st.one_of(
         st.binary(max_size=300),

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions, join_descriptions
@@ -182,7 +182,6 @@ extractions = st.lists(
 
 
 @given(extractions, st.randoms(use_true_random=False))
-@settings(max_examples=150)
 def test_the_graph_holds_together_and_only_texts_and_order_depend_on_the_order_of_chunks(
     drawn: list[Extraction], rng: random.Random
 ) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import igraph
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.graph.communities import communities_at, find_communities
@@ -284,7 +284,6 @@ graphs = st.integers(1, 30).flatmap(
 
 
 @given(graphs, st.integers(1, 8), st.integers(1, 4), st.randoms(use_true_random=False))
-@settings(max_examples=150)
 def test_every_level_is_a_partition_and_the_order_of_the_input_does_not_matter(
     graph: tuple[list[Entity], list[Relationship]], max_size: int, max_depth: int, rng: random.Random
 ) -> None:

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.graph.candidates import MergeCandidate, NameCount, propose_merges
@@ -111,7 +111,6 @@ mentions = st.dictionaries(names_of_words | st.text(max_size=8), st.integers(1, 
 
 
 @given(mentions, st.randoms(use_true_random=False))
-@settings(max_examples=150)
 def test_the_order_of_the_names_does_not_matter(counts: dict[str, int], rng: random.Random) -> None:
     names = [NameCount(name, "", count) for name, count in counts.items()]
     shuffled = rng.sample(names, len(names))
@@ -121,7 +120,6 @@ def test_the_order_of_the_names_does_not_matter(counts: dict[str, int], rng: ran
 
 
 @given(mentions)
-@settings(max_examples=150)
 def test_resolving_the_kept_names_again_changes_nothing(counts: dict[str, int]) -> None:
     names = [NameCount(name, "", count) for name, count in counts.items()]
     first = resolved(names)
@@ -135,7 +133,6 @@ def test_resolving_the_kept_names_again_changes_nothing(counts: dict[str, int]) 
 
 
 @given(mentions)
-@settings(max_examples=100)
 def test_every_name_belongs_to_exactly_one_entity(counts: dict[str, int]) -> None:
     names = [NameCount(name, "", count) for name, count in counts.items()]
     resolution = resolved(names)

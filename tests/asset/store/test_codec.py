@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.asset.store.codec import dumps, loads, restored, storable
@@ -44,7 +44,6 @@ def test_an_integer_of_more_than_64_bits_is_not_rounded(number: int) -> None:
 
 
 @pytest.mark.parametrize("kind", list(TABLES), ids=lambda kind: kind.__name__)
-@settings(max_examples=40)
 @given(data=st.data())
 def test_every_record_comes_back_from_sqlite_as_it_was(kind: type, data: st.DataObject) -> None:
     record = data.draw(values_of(kind))

@@ -328,7 +328,7 @@ def test_bioasq_refuses_other_files_and_says_how_to_get_the_right_ones(tmp_path:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "bioasq"])
 def test_an_absent_set_is_an_error_with_the_command_that_gets_it(tmp_path: Path, name: str) -> None:
-    with pytest.raises(EvaluationError, match=f"kraq data fetch {name} --out"):
+    with pytest.raises(EvaluationError, match=f"kraq bench fetch {name} --out"):
         load_dataset(name, tmp_path)
 
 
@@ -347,7 +347,7 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
 
 def test_fetching_offline_fails_in_one_line_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
-    words = [sys.executable, "-m", "kraq_dspy", "data", "fetch", "hotpot_qa"]
+    words = [sys.executable, "-m", "kraq_dspy", "bench", "fetch", "hotpot_qa"]
     done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 1
     assert "could not be fetched from the hub" in " ".join(done.stderr.split())
@@ -357,7 +357,7 @@ def test_fetching_offline_fails_in_one_line_and_leaves_nothing_half_done(tmp_pat
 
 def test_sets_that_are_there_are_listed_as_such(kraq: WarmShell, tmp_path: Path) -> None:
     stored(tmp_path / "data", "hotpot_qa", questions=[HOTPOT])
-    done = kraq("data", "list", "--json", cwd=tmp_path)
+    done = kraq("bench", "data", "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["here"] == ["hotpot_qa"]
 
 

@@ -103,5 +103,5 @@ def test_a_failure_costs_its_question_and_a_spent_budget_keeps_what_was_answered
 
 def test_an_index_without_questions_says_what_to_do(index: Index, catalogue: Catalogue) -> None:
     index.replace(Question, [])
-    with pytest.raises(IndexStateError, match="kraq resume"):
+    with pytest.raises(IndexStateError, match="kraq index"):
         seeded(index, catalogue, Knows())

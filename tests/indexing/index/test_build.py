@@ -170,7 +170,7 @@ def test_another_corpus_does_not_take_the_place_of_documents_without_a_word(
     build_index(DOCUMENTS, path, settings=small(), embedder=embedder)
     before = contents(path)
     other = Document("new", "New", "Zaphod visited Magrathea.")
-    with pytest.raises(RemovedDocumentsError, match=r"does not have \d+ of them .*kraq add .*--replace"):
+    with pytest.raises(RemovedDocumentsError, match=r"does not have \d+ of them .*kraq update --add .*--replace"):
         build_index([other], path, settings=small(), embedder=embedder)
     assert contents(path) == before
     with Index.open(path) as index:

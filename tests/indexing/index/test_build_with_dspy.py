@@ -62,7 +62,7 @@ def test_a_dspy_lm_does_all_the_work_and_no_role_of_the_settings(tmp_path: Path,
 def test_a_model_that_is_given_is_nearer_than_the_configured_one(tmp_path: Path) -> None:
     near, far, extractor = plain("near"), plain("far"), plain("extractor")
     with dspy.context(lm=far):
-        report = build_index(DOCUMENTS, tmp_path / "x.kraq", lm=near, models={"extractor": extractor})
+        report = build_index(DOCUMENTS, tmp_path / "x.kraq", lm={"default": near, "extractor": extractor})
     assert (report.models["extractor"], report.models["summarizer"]) == ("extractor", "near")
     assert far.engine.systems == []
     assert models_of(tmp_path / "x.kraq") == {"near", "extractor"}

@@ -87,7 +87,7 @@ def build(folder: Path, lm: Any) -> BuildReport:
     (folder / "docs").mkdir(exist_ok=True)
     (folder / "docs" / "ada.txt").write_text("Ada met Charles.")
     settings = Settings(run=RunSettings(concurrency=1))
-    return build_index(folder / "docs", folder / "i.kraq", settings=settings, models=lm)
+    return build_index(folder / "docs", folder / "i.kraq", settings=settings, lm=lm)
 
 
 def names(path: Path) -> list[str]:
@@ -134,7 +134,7 @@ def test_an_answer_that_was_cut_off_says_so(tmp_path: Path, engine: Engine) -> N
     lm = model(engine)
     build(tmp_path, lm)
     engine.cut = {"answer"}
-    with Workspace.open(tmp_path / "i.kraq", models=lm) as space:
+    with Workspace.open(tmp_path / "i.kraq", lm=lm) as space:
         program = space.program("traditional")
         for prediction in (space.ask("Who?", program), list(space.stream("Who?", program))[-1]):
             assert prediction.answer == "Ada met Char"

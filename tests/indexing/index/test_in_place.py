@@ -26,7 +26,7 @@ def problems(tmp_path: Path, replies: Iterator[str]) -> list[str]:
 
     models = {"default": make_lm("embedded"), "generator": Generator([])}
     settings = Settings(communities=CommunitySettings(by_document=False))
-    report = build_index(TEXTS, tmp_path / "i.kraq", settings=settings, models=models)
+    report = build_index(TEXTS, tmp_path / "i.kraq", settings=settings, lm=models)
     assert report.asked_by
     return [problem for problem in report.problems if "in place of" in problem]
 

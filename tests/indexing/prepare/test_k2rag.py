@@ -82,7 +82,7 @@ def test_every_document_is_there_in_fewer_words_and_a_second_run_asks_nothing(
 
 
 def test_where_it_was_not_made_the_error_names_the_command(index: Index, embedder: KeywordEmbedder) -> None:
-    with pytest.raises(IndexStateError, match=r"kraq precompute \S+town\.kraq --k2rag"):
+    with pytest.raises(IndexStateError, match=r"kraq precompute \S+town\.kraq k2rag"):
         open_summarised(index, embedder)
 
 

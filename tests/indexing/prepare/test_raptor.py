@@ -89,7 +89,7 @@ def test_a_cluster_that_fails_is_left_out_and_tried_again(index: Index, embedder
 def test_without_a_tree_or_with_an_old_or_damaged_one_the_command_is_named(
     index: Index, embedder: KeywordEmbedder
 ) -> None:
-    with pytest.raises(IndexStateError, match=r"no tree of summaries. Run: kraq precompute .*tree\.kraq --raptor"):
+    with pytest.raises(IndexStateError, match=r"no tree of summaries. Run: kraq precompute .*tree\.kraq raptor"):
         open_tree(index, embedder)
     build_tree(index, embedder, Models(told()), SMALL)
     index.add([chunk("river, and one more")])

@@ -1,7 +1,7 @@
 """Tests that rows are grouped by where they lie, that some belong to two groups, and that none is too large."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.indexing.prepare.raptor import soft_clusters
@@ -52,7 +52,6 @@ def test_the_same_seed_gives_the_same_clusters() -> None:
     assert soft_clusters(points, [1] * 21, limit=6, seed=3) == soft_clusters(points, [1] * 21, limit=6, seed=3)
 
 
-@settings(max_examples=15)
 @given(
     st.lists(st.integers(1, 30), min_size=1, max_size=25),
     st.integers(1, 60),

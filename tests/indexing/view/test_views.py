@@ -12,6 +12,7 @@ from kraq_dspy import Document, Workspace, build_index, update_index
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.extend import Chunk, Community, Entity, Question, Relationship, Summary
 from kraq_dspy.records import Claim, Extraction, Merge, Record
+from tests.kept import kept_index
 
 SECRET = "Zanzibarkanarie"
 OPEN = [
@@ -33,8 +34,8 @@ QUESTIONS = ["Who met Charles Babbage in London?", f"What did {SECRET} pay for?"
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("views")
-    build_index([OPEN[0], HIDDEN[0], *OPEN[1:], HIDDEN[1]], folder / "all.kraq")
-    build_index(OPEN, folder / "open.kraq")
+    kept_index([OPEN[0], HIDDEN[0], *OPEN[1:], HIDDEN[1]], folder / "all.kraq")
+    kept_index(OPEN, folder / "open.kraq")
     return folder
 
 
@@ -97,7 +98,7 @@ def test_a_summary_stays_as_its_model_wrote_it_where_it_was_shown_nothing_hidden
         Document("muck", "Muck", f"Kinloch Castle was sold to {SECRET}. Monica Lilly met {SECRET}."),
     ]
     said = {"title": "What the model said", "summary": "The model saw these people.", "findings": "[]"}
-    build_index(islands, tmp_path / "islands.kraq", models={"summarizer": DummyLM([said] * 20)})
+    build_index(islands, tmp_path / "islands.kraq", lm={"summarizer": DummyLM([said] * 20)})
 
     with Workspace.open(tmp_path / "islands.kraq") as space, space.without(["muck"]) as rest:
         assert {summary.title for summary in space.index.all(Summary)} == {"What the model said"}

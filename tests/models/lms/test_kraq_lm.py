@@ -102,7 +102,7 @@ def test_a_model_of_this_library_stays_as_it_is() -> None:
 
 
 def test_a_model_that_is_given_is_nearest_then_the_configured_one_then_the_role(lm: dspy.LM) -> None:
-    models = LanguageModels(Settings(), models={"drafter": lm})
+    models = LanguageModels(Settings(), lm={"drafter": lm})
     configured = DummyLM([{"answer": "configured"}])
     assert (models.name("drafter"), models.name("answerer")) == ("of/somebody", "embedded")
     with dspy.context(lm=configured):
@@ -114,7 +114,7 @@ def test_a_model_that_is_given_is_nearest_then_the_configured_one_then_the_role(
 
 
 def test_one_model_stands_for_all_roles_and_counts_with_their_meter(lm: dspy.LM) -> None:
-    models = LanguageModels(models=lm)
+    models = LanguageModels(lm=lm)
     ask(models["judge"])
     ask(models["extractor"])
     assert models.meter.total().calls == 2
@@ -123,11 +123,11 @@ def test_one_model_stands_for_all_roles_and_counts_with_their_meter(lm: dspy.LM)
 def test_what_is_no_model_or_no_role_is_named() -> None:
     nonsense: Any = "openai/gpt-4o"
     with pytest.raises(TypeError, match=r"models is 'openai/gpt-4o'; expected a dspy\.LM"):
-        LanguageModels(models=nonsense)
+        LanguageModels(lm=nonsense)
     with pytest.raises(TypeError, match=r"role 'judge' is 'openai/gpt-4o'; expected a dspy\.LM"):
-        LanguageModels(models={"judge": nonsense})
+        LanguageModels(lm={"judge": nonsense})
     with pytest.raises(ConfigError, match="no role 'reader'"):
-        LanguageModels(models={"reader": DummyLM([])})
+        LanguageModels(lm={"reader": DummyLM([])})
 
 
 def test_a_model_behind_a_server_keeps_its_address_and_its_key(scripted: ScriptedServer) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob
@@ -119,7 +119,6 @@ def test_objects_lists_and_missing_bytes_are_read_like_dictionaries() -> None:
         assert field_logprobs(logprobs, {"response": "Paris"}) == {"response": (-2, -3)}
 
 
-@settings(max_examples=150)
 @given(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40),

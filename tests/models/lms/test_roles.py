@@ -128,7 +128,7 @@ def test_a_model_is_made_from_its_name_alone(model: str, monkeypatch: pytest.Mon
 
 
 def test_models_show_their_roles() -> None:
-    models = LanguageModels(models={"drafter": DummyLM([{"answer": "x"}])})
+    models = LanguageModels(lm={"drafter": DummyLM([{"answer": "x"}])})
     assert "drafter='dummy'" in repr(models)
     assert "answerer='embedded'" in repr(models)
 
@@ -238,7 +238,7 @@ def test_a_model_that_was_given_for_a_role_is_the_own_one_of_its_steps() -> None
     nothing: Any = None
     rag = SpeculativeRAG(retrieve, nothing, scorer=KraqScore())
     drafter = saying("of the drafter")
-    fill_in(rag, LanguageModels(models={"drafter": drafter}), "drafter", {"scorer": "verifier"})
+    fill_in(rag, LanguageModels(lm={"drafter": drafter}), "drafter", {"scorer": "verifier"})
     with dspy.context(lm=saying("of the context")):
         names = {name: lm_in_program(step).history is drafter.history for name, step in rag.named_predictors()}
     assert names == {"draft": True, "scorer.verify": False}

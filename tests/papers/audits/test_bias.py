@@ -118,13 +118,13 @@ def test_the_command_marks_what_is_asked_too_much(kraq: WarmShell, tmp_path: Pat
     index = themed(tmp_path / "i.kraq", {"north": 90, "south": 10}, {"north": 40, "south": 40})
     index.update_manifest(complete=True)
     index.close()
-    done = kraq("eval", "bias", tmp_path / "i.kraq")
+    done = kraq("bench", "bias", tmp_path / "i.kraq")
     assert done.returncode == 0, done.stderr
     assert "too many" in done.stdout
     assert "too few" in done.stdout
     assert "Distance 0.400" in done.stdout
-    audit = json.loads(kraq("eval", "bias", tmp_path / "i.kraq", "--by", "place", "--json").stdout)
+    audit = json.loads(kraq("bench", "bias", tmp_path / "i.kraq", "--by", "place", "--json").stdout)
     assert [theme["theme"] for theme in audit["themes"]] == ["north", "south"]
-    both = kraq("eval", "bias", tmp_path / "i.kraq", "--by", "place", "--level", "1")
+    both = kraq("bench", "bias", tmp_path / "i.kraq", "--by", "place", "--level", "1")
     assert both.returncode == 2
     assert "not both" in both.stderr

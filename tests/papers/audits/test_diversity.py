@@ -90,8 +90,8 @@ def test_the_command_compares_retrievers_by_name(kraq: WarmShell, tmp_path: Path
     questions = tmp_path / "asked.csv"
     questions.write_text("question\nWhich river crosses Dresden?\nWho lived in Leipzig?\n")
     assert kraq("index", corpus, "--lm", "embedded", cwd=tmp_path).returncode == 0
-    done = kraq("eval", "diversity", "four.kraq", questions, "-r", "dense", "-r", "bm25", "--k", "2", cwd=tmp_path)
+    done = kraq("bench", "diversity", "four.kraq", questions, "-r", "dense", "-r", "bm25", "--k", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "pairwise cosine" in done.stdout
-    said = json.loads(kraq("eval", "diversity", "four.kraq", questions, "--k", "2", "--json", cwd=tmp_path).stdout)
+    said = json.loads(kraq("bench", "diversity", "four.kraq", questions, "--k", "2", "--json", cwd=tmp_path).stdout)
     assert [each["name"] for each in said["retrievers"]] == ["dense", "combined"]

@@ -30,7 +30,7 @@ def judged(path: Path, **good: str) -> None:
 
 def test_the_sheet_has_every_try_at_every_passage_and_no_judgement(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
-    models = LanguageModels(models=DummyLM([PAIR] * 6))
+    models = LanguageModels(lm=DummyLM([PAIR] * 6))
     write_sheet(CHUNKS, models, sheet, passages=3, tries=2)
     rows = read_sheet(sheet)
     assert [(row.passage_id, row.attempt) for row in rows] == [(f"c{n}", a) for n in range(3) for a in (1, 2)]
@@ -40,9 +40,7 @@ def test_the_sheet_has_every_try_at_every_passage_and_no_judgement(tmp_path: Pat
 
 def test_no_cell_of_a_sheet_is_a_formula_and_the_passage_comes_back_as_it_was(tmp_path: Path) -> None:
     text = "=cmd|' /C calc'!A1 and more"
-    write_sheet(
-        [Chunk("c0", "d", 0, 0, 4, text, 4)], LanguageModels(models=DummyLM([PAIR])), tmp_path / "s.csv", tries=1
-    )
+    write_sheet([Chunk("c0", "d", 0, 0, 4, text, 4)], LanguageModels(lm=DummyLM([PAIR])), tmp_path / "s.csv", tries=1)
     [line] = csv.DictReader((tmp_path / "s.csv").open(encoding="utf-8", newline=""))
     assert line["passage"] == f"'{text}"
     assert [row.passage for row in read_sheet(tmp_path / "s.csv")] == [text]
@@ -50,7 +48,7 @@ def test_no_cell_of_a_sheet_is_a_formula_and_the_passage_comes_back_as_it_was(tm
 
 def test_a_filled_sheet_is_scored_by_its_first_and_by_its_best_try(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
-    write_sheet(CHUNKS, LanguageModels(models=DummyLM([PAIR] * 6)), sheet, tries=2)
+    write_sheet(CHUNKS, LanguageModels(lm=DummyLM([PAIR] * 6)), sheet, tries=2)
     judged(sheet, c0_1="yes", c1_1="no", c1_2="Yes", c2_1="no", c2_2="no")
     report = score_sheet(read_sheet(sheet))
     assert report.at_once.estimate == pytest.approx(1 / 3)
@@ -72,10 +70,10 @@ def test_passages_that_are_not_judged_far_enough_are_left_out() -> None:
 
 def test_a_models_rating_is_labelled_a_stand_in_and_leaves_what_people_said(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
-    write_sheet(CHUNKS, LanguageModels(models=DummyLM([PAIR] * 3)), sheet, tries=1)
+    write_sheet(CHUNKS, LanguageModels(lm=DummyLM([PAIR] * 3)), sheet, tries=1)
     judged(sheet, c0_1="no")
     lm = DummyLM([{"evaluation": "Clear.", "stand_alone": "5"}, {"evaluation": "Vague.", "stand_alone": "2"}])
-    rows = rate_by_model(sheet, LanguageModels(models=lm))
+    rows = rate_by_model(sheet, LanguageModels(lm=lm))
     assert [row.good for row in rows] == ["no", "yes", "no"]
     assert [row.rated_by for row in rows] == ["Ada", "stand-in: dummy", "stand-in: dummy"]
     assert score_sheet(rows).is_stand_in
@@ -95,7 +93,7 @@ def test_a_file_that_is_no_sheet_is_refused(tmp_path: Path, text: str | None, me
 
 def test_another_word_than_yes_or_no_is_named_with_its_row(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
-    write_sheet(CHUNKS, LanguageModels(models=DummyLM([PAIR] * 3)), sheet, tries=1)
+    write_sheet(CHUNKS, LanguageModels(lm=DummyLM([PAIR] * 3)), sheet, tries=1)
     judged(sheet, c1_1="maybe")
     with pytest.raises(EvaluationError, match="row 2: good is 'maybe'; expected yes, no or nothing"):
         read_sheet(sheet)
@@ -106,10 +104,10 @@ def test_by_command_it_is_written_then_scored(kraq: WarmShell, tmp_path: Path) -
     for number in range(3):
         (tmp_path / "docs" / f"{number}.txt").write_text(f"Ada Lovelace met Charles Babbage in town {number}.")
     assert kraq("index", "docs", "--lm", "embedded", cwd=tmp_path).returncode == 0
-    done = kraq("eval", "qa-rag-1", "sheet.csv", "--index", "docs.kraq", "--tries", "2", cwd=tmp_path)
+    done = kraq("bench", "qa-rag-1", "sheet.csv", "--index", "docs.kraq", "--tries", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "6 tries to judge" in done.stdout
     rows = read_sheet(tmp_path / "sheet.csv")
     judged(tmp_path / "sheet.csv", **{f"{row.passage_id}_{row.attempt}": "yes" for row in rows})
-    said = json.loads(kraq("eval", "qa-rag-1", "sheet.csv", "--json", cwd=tmp_path).stdout)
+    said = json.loads(kraq("bench", "qa-rag-1", "sheet.csv", "--json", cwd=tmp_path).stdout)
     assert (said["at_once"]["estimate"], said["within_tries"]["estimate"], said["is_stand_in"]) == (1.0, 1.0, False)

@@ -49,10 +49,10 @@ def test_the_command_prints_the_papers_table(kraq: WarmShell, tmp_path: Path) ->
     corpus = tmp_path / "docs"
     corpus.mkdir()
     (corpus / "one.txt").write_text(TEXT)
-    done = kraq("eval", "stores", corpus, "--lm", "embedded", cwd=tmp_path)
+    done = kraq("bench", "stores", corpus, "--lm", "embedded", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "graph" in done.stdout
     assert "Summarising took" in done.stdout
-    said = json.loads(kraq("eval", "stores", corpus, "--lm", "embedded", "--json", cwd=tmp_path).stdout)
+    said = json.loads(kraq("bench", "stores", corpus, "--lm", "embedded", "--json", cwd=tmp_path).stdout)
     assert said["whole"]["tokens"] > said["summarised"]["tokens"]
     assert list(tmp_path.glob("*.kraq")) == []

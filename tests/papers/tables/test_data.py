@@ -41,7 +41,7 @@ def test_a_sample_is_over_its_own_evidence_alone() -> None:
 
 def test_an_absent_data_set_names_the_command_that_gets_it(tmp_path: Path) -> None:
     for name in ("hotpotqa", "musique"):
-        with pytest.raises(EvaluationError, match=r"kraq data fetch"):
+        with pytest.raises(EvaluationError, match=r"kraq bench fetch"):
             load(tmp_path, name)
 
 

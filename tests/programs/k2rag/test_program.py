@@ -67,7 +67,7 @@ def test_each_piece_of_the_account_becomes_a_question_with_passages_and_an_answe
     hybrid: HybridRetriever, shorten: Shorten, library: Library
 ) -> None:
     with dspy.context(lm=(lm := model())):
-        prediction = K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION)
+        prediction = K2RAG(hybrid, graph, shorten, k=2)(question=QUESTION)
     assert prediction.sub_questions == ["Which castle is there?", "Which bridge is there?"]
     assert [(each.question, each.answer) for each in prediction.sub_answers] == [
         ("Which castle is there?", "the keep"),
@@ -90,7 +90,7 @@ def test_the_best_passage_of_each_sub_question_comes_before_the_second_of_any(
     hybrid: HybridRetriever, shorten: Shorten
 ) -> None:
     with dspy.context(lm=model()):
-        prediction = K2RAG(graph, hybrid, shorten, k=4)(question=QUESTION)
+        prediction = K2RAG(hybrid, graph, shorten, k=4)(question=QUESTION)
     castle, bridge = (each.hits for each in prediction.sub_answers)
     assert [hit.chunk.id for hit in prediction.hits[:2]] == [castle[0].chunk.id, bridge[0].chunk.id]
     ids = [hit.chunk.id for hit in prediction.hits]
@@ -104,7 +104,7 @@ def test_without_an_account_the_question_itself_is_looked_up(
 ) -> None:
     lm = model({"`[[ ## account ## ]]`": {"account": " "}})
     with dspy.context(lm=lm):
-        prediction = K2RAG(graph if silent else None, hybrid, shorten, k=2)(question=QUESTION)
+        prediction = K2RAG(hybrid, graph if silent else None, shorten, k=2)(question=QUESTION)
     assert prediction.sub_questions == [QUESTION]
     assert prediction.account_summary == ""
     assert list(prediction.sub_answers[0].hits) == hybrid(QUESTION, 2)
@@ -114,11 +114,11 @@ def test_without_an_account_the_question_itself_is_looked_up(
 def test_a_reply_that_cannot_be_read_costs_its_sub_question_alone(hybrid: HybridRetriever, shorten: Shorten) -> None:
     unreadable = {"nothing": "of use"}
     with dspy.context(lm=model({f"{PIECE}The castle": unreadable})):
-        no_question = K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION)
+        no_question = K2RAG(hybrid, graph, shorten, k=2)(question=QUESTION)
     assert no_question.sub_questions == ["Which bridge is there?"]
     assert no_question.n_failed == 1
     with dspy.context(lm=model({"Which bridge is there?": unreadable})):
-        no_answer = K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION)
+        no_answer = K2RAG(hybrid, graph, shorten, k=2)(question=QUESTION)
     assert [each.answer for each in no_answer.sub_answers] == ["the keep"]
     assert (no_answer.n_failed, no_answer.answer) == (1, "in the hall")
 
@@ -133,18 +133,18 @@ class Down:
 
 def test_a_server_that_is_down_ends_the_question(hybrid: HybridRetriever, shorten: Shorten) -> None:
     with dspy.context(lm=dspy.LM("down", engine=Down(), cache=False)), pytest.raises(ServerDownError):
-        K2RAG(None, hybrid, shorten)(question=QUESTION)
+        K2RAG(hybrid, None, shorten)(question=QUESTION)
 
 
 def test_an_account_that_cannot_be_shortened_is_used_as_it_is(hybrid: HybridRetriever) -> None:
     with dspy.context(lm=model({"`[[ ## shortened ## ]]`": {"nothing": "of use"}})):
-        prediction = K2RAG(graph, hybrid, Shorten(share=0.1), k=2)(question=QUESTION)
+        prediction = K2RAG(hybrid, graph, Shorten(share=0.1), k=2)(question=QUESTION)
     assert prediction.account_summary == ACCOUNT
     assert prediction.answer == "in the hall"
 
 
 def test_one_program_serves_many_threads(hybrid: HybridRetriever, shorten: Shorten) -> None:
-    program = K2RAG(graph, hybrid, shorten, k=2)
+    program = K2RAG(hybrid, graph, shorten, k=2)
     program.set_lm(model())
     alone = program(question=QUESTION)
     with ThreadPoolExecutor(8) as pool:
@@ -154,9 +154,9 @@ def test_one_program_serves_many_threads(hybrid: HybridRetriever, shorten: Short
 
 def test_fewer_than_one_passage_is_refused(hybrid: HybridRetriever, shorten: Shorten) -> None:
     with pytest.raises(ValueError, match="k is 0"):
-        K2RAG(None, hybrid, shorten, k=0)
+        K2RAG(hybrid, None, shorten, k=0)
 
 
 def test_it_works_with_the_adapter_of_the_library(hybrid: HybridRetriever, shorten: Shorten) -> None:
     with dspy.context(lm=model(), adapter=KraqAdapter()):
-        assert K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION).answer == "in the hall"
+        assert K2RAG(hybrid, graph, shorten, k=2)(question=QUESTION).answer == "in the hall"

@@ -120,7 +120,7 @@ def test_a_models_question_that_leads_to_other_passages_makes_way_for_the_headin
     asked = DummyLM([{"question": "How do I change the antenna?"}] * 100)
     embedder = keyword_embedder("antenna", "language")
     settings = Settings(questions=QuestionSettings(asked_by="mixed"))
-    build_index(tmp_path, tmp_path / "out.kraq", settings=settings, models={"generator": asked}, embedder=embedder)
+    build_index(tmp_path, tmp_path / "out.kraq", settings=settings, lm={"generator": asked}, embedder=embedder)
     with Index.open(tmp_path / "out.kraq") as index:
         texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
     assert texts == {"How do I change the antenna?", "How do I change the language?"}
@@ -175,7 +175,7 @@ def test_a_small_model_is_asked_about_texts_that_say_what_things_are(
         tmp_path,
         tmp_path / "out.kraq",
         settings=settings,
-        models={"generator": model},
+        lm={"generator": model},
         embedder=keyword_embedder("Acme", "Globex"),
     )
     with Index.open(tmp_path / "out.kraq") as index:
@@ -193,7 +193,7 @@ def test_a_small_model_is_asked_where_headings_announce_questions(
     model = DummyLM([{"question": "Who met Initech and Umbrella?"}] * 100)
     settings = Settings(questions=QuestionSettings(asked_by="mixed", candidates=2))
     embedder = keyword_embedder("Acme", "Initech")
-    build_index(tmp_path, tmp_path / "out.kraq", settings=settings, models={"generator": model}, embedder=embedder)
+    build_index(tmp_path, tmp_path / "out.kraq", settings=settings, lm={"generator": model}, embedder=embedder)
     with Index.open(tmp_path / "out.kraq") as index:
         texts = {question.text for question in index.questions(source="kraq", duplicates=True)}
     assert "Who met Initech and Umbrella?" in texts
@@ -231,7 +231,7 @@ def test_a_named_generator_asks_about_every_summary_and_the_report_counts_who_as
     for place in ("Oslo", "Bern", "Rome", "Lima", "Cairo", "Delhi", "Seoul", "Kyoto", "Quito"):
         (tmp_path / f"{place}.txt").write_text(f"{place} Steel met {place} Rail. Then {place} Rail left {place} Steel.")
     generator = OneOfThreeUnusable()
-    report = build_index(tmp_path, tmp_path / "out.kraq", models={"generator": generator})
+    report = build_index(tmp_path, tmp_path / "out.kraq", lm={"generator": generator})
     with Index.open(tmp_path / "out.kraq") as index:
         assert index.count(Summary) == 9
         texts = [question.text for question in index.questions(duplicates=True)]

@@ -109,7 +109,7 @@ def built(folder: Path, asker: Asker | None, settings: Settings) -> list[tuple[s
     for place, year in (("Oslo", 1911), ("Bern", 1912), ("Lima", 1913)):
         text = f"{place} Steel bought {place} Rail in {year}. Then {place} Rail left {place} Steel."
         (folder / f"{place}.txt").write_text(text)
-    build_index(folder, folder / "out.kraq", settings=settings, models={} if asker is None else {"asker": asker})
+    build_index(folder, folder / "out.kraq", settings=settings, lm={} if asker is None else {"asker": asker})
     with Index.open(folder / "out.kraq") as index:
         assert not list(index.all(Failure))
         return sorted((question.text, question.model) for question in index.questions(duplicates=True))

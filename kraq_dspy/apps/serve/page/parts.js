@@ -2,15 +2,23 @@
 
 import { count, dot, h, link, marked } from "./dom.js";
 
-// What a community or a question is called: by its topic where only a template asked about much.
+// What a community or a question is called: by its topic where the question is an example of it.
 export function wordsOf(each) {
-  return each.topic ? `About ${each.topic}` : each.question || each.text || each.title || "";
+  const asked = each.question || each.text || "";
+  if (!each.topic) return asked || each.title || "";
+  return asked.endsWith("?") ? `${each.topic}, such as: ${asked}` : `About ${each.topic}`;
+}
+
+// How many passages answer a question, and how many it stands for.
+export function answering(each) {
+  const n = each.evidence ? each.evidence.length : each.n_answering;
+  return n ? `${count(n, "passage answers", "passages answer")} it · stands for ${each.n_passages}` : count(each.n_passages, "passage");
 }
 
 export function questionRow(each, more = null) {
   return h("li", { class: "question-row" },
     h("a", { class: "question", href: each.community_id ? link("community", each.community_id) : link("search", "", { q: each.text }), "data-stop": true }, wordsOf(each)),
-    h("span", { class: "facts" }, `level ${each.level} · ${count(each.n_passages, "passage")}`, more));
+    h("span", { class: "facts" }, `level ${each.level} · ${answering(each)}`, more));
 }
 
 // A question that is known to be answerable: asked where that is possible, else shown where it comes from.
@@ -22,7 +30,7 @@ export function suggested(each, { can_ask }) {
 export function communityRow(each) {
   return h("li", { class: "question-row" },
     h("a", { class: each.question ? "question" : "question none", href: link("community", each.id), "data-stop": true }, wordsOf(each) || `${count(each.n_entities, "entity", "entities")} without a question`),
-    h("span", { class: "facts" }, `level ${each.level} · ${count(each.n_passages, "passage")} · ${count(each.n_entities, "entity", "entities")}`));
+    h("span", { class: "facts" }, `level ${each.level} · ${answering(each)} · ${count(each.n_entities, "entity", "entities")}`));
 }
 
 export function entityChip(each) {

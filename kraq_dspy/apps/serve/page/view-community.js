@@ -32,7 +32,8 @@ export async function viewCommunity({ id, status }) {
         h("div", {},
           section("Neighbourhood", graph.node),
           section("Entities", entities(each)))),
-      section(count(each.passages.total, "Passage", "Passages"), growing(each.passages, load, (one) => passage(one, { types }), "div", "passages"))),
+      each.evidence.total ? section(count(each.evidence.total, "passage answers it", "passages answer it"), each.evidence.items.map((one) => passage(one, { types }))) : null,
+      section(`${each.evidence.total ? "It stands for " : ""}${count(each.passages.total, "passage")}`, growing(each.passages, load, (one) => passage(one, { types }), "div", "passages"))),
   };
 }
 

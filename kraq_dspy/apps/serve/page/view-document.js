@@ -27,7 +27,7 @@ export async function viewDocument({ id, query }) {
       h("p", { class: "facts" }, each.title && each.title !== each.id ? `${each.id} · ` : "", count(each.passages.length, "passage"), facts.map(([name, value]) => ` · ${name}: ${value}`)),
       h("div", { class: "document" }, blocks),
       leftOut.length ? h("details", {}, h("summary", {}, `${count(leftOut.length, "line")} left out: menus, links, notices`), h("p", { class: "text" }, leftOut.join("\n"))) : null,
-      each.questions.length ? section("Questions that lead here", h("ul", { class: "plain" }, each.questions.map((one) => questionRow(one)))) : null,
+      each.questions.length ? section("Questions that it answers", h("ul", { class: "plain" }, each.questions.map((one) => questionRow(one)))) : null,
       wanted ? h("p", {}, h("a", { href: link("document", each.id) }, "Without the mark")) : null),
   };
 }

@@ -2,7 +2,7 @@
 
 import { count, h, link, number, replace } from "./dom.js";
 import { communityMap } from "./map.js";
-import { growing, questionRow, suggested, wordsOf } from "./parts.js";
+import { answering, growing, questionRow, suggested, wordsOf } from "./parts.js";
 import { source } from "./source.js";
 
 const PAGE = 40;
@@ -75,6 +75,6 @@ function branch(each) {
   return h("li", {},
     h("div", { class: "branch" }, toggle,
       h("a", { class: each.question ? "question" : "question none", href: link("community", each.id), "data-stop": true }, name),
-      h("span", { class: "facts" }, count(each.n_passages, "passage"), each.n_children ? ` · ${each.n_children} inside` : "")),
+      h("span", { class: "facts" }, answering(each), each.n_children ? ` · ${each.n_children} inside` : "")),
     each.n_children ? inside : null);
 }

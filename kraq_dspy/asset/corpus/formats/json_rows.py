@@ -18,10 +18,10 @@ from kraq_dspy.asset.corpus.formats.decode import (
     refuses_unreadable,
 )
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
-from kraq_dspy.asset.label_names import is_label_name
+from kraq_dspy.asset.scope import ACL
 
 _FIRST = 1_000_000  # bytes of a line by which the kind of a file is told
-_LABELS = re.compile(r'"acl"\s{0,10}:', re.IGNORECASE)
+_LABELS = re.compile(r'"acl"\s{0,10}:')
 
 
 @refuses_unreadable
@@ -136,7 +136,6 @@ def _parse(text: str) -> Any:
 def _with_labels_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these names and values. Raises UnreadableTextError if it says twice who may read it."""
     values = dict(pairs)
-    twice = next((name for name in values if is_label_name(name) and [each for each, _ in pairs].count(name) > 1), "")
-    if twice:
-        raise UnreadableTextError(f"An object has the name {twice!r} twice, which says who may read it. Keep one.")
+    if [name for name, _ in pairs].count(ACL) > 1:
+        raise UnreadableTextError(f"An object has the name {ACL!r} twice, which says who may read it. Keep one.")
     return values

@@ -12,7 +12,6 @@ from typing import BinaryIO
 
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.html import page_row
-from kraq_dspy.asset.corpus.formats.labels_elsewhere import declared_in_header
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import MissingExtraError
@@ -100,9 +99,6 @@ def _messages(stream: BinaryIO, most: int) -> Iterator[bytes]:
 
 
 def _rows(message: EmailMessage, name: str, settings: ReadSettings, depth: int) -> Iterator[Row | BadRow]:
-    if reason := declared_in_header(message.keys(), settings):
-        yield BadRow(reason)
-        return
     title = _header(message, "Subject") or name
     fields = {field.lower(): _header(message, field) for field in ("From", "To", "Cc", "Date")}
     body_part = message.get_body(("plain", "html"))

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.front_matter import front_matter_labels, split_front_matter
-from kraq_dspy.asset.corpus.formats.label_lines import DATA, MARKDOWN, OTHER, TEXT
 from kraq_dspy.asset.corpus.formats.mail import is_mailbox, read_mailbox
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.rtf import RTF, read_rtf
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.asset.label_names import is_label_name
+from kraq_dspy.asset.scope import ACL
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Heading
 
@@ -28,7 +27,7 @@ FENCE = re.compile(r" {0,3}(```|~~~)")
 def read_plain(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is the file's name without its extension."""
     row, raw = _read(path, settings)
-    yield _with_labels(dataclasses.replace(row, text=without_embedded(row.text)), raw, settings, TEXT)
+    yield _with_labels(dataclasses.replace(row, text=without_embedded(row.text)), raw, settings)
 
 
 @refuses_unreadable
@@ -44,26 +43,22 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         return
     fields, text = split_front_matter(raw)
     text = as_read(normalised(text))
-    own = ("id", "title", "text", settings.acl_column)
-    metadata = {
-        name: value for name, value in fields.items() if name not in own and not (labels and is_label_name(name))
-    }
+    own = ("id", "title", "text", settings.acl_column or ACL)
+    metadata = {name: value for name, value in fields.items() if name not in own}
     headings = tuple(find_headings(text))
     title = str(fields.get("title", "")) or (headings[0].text if headings else "") or normalised(path.stem)
     yield Row(text, title=title, metadata=metadata, headings=headings, labels=labels)
 
 
-def _with_labels(row: Row, raw: str, settings: ReadSettings, kind: str) -> Row | BadRow:
+def _with_labels(row: Row, raw: str, settings: ReadSettings) -> Row | BadRow:
     """The row of a file without front matter by custom, and the labels that it has all the same."""
     try:
-        labels = front_matter_labels(raw, settings.acl_column, kind, by_function=settings.by_function)
+        labels = front_matter_labels(raw, settings.acl_column, by_function=settings.by_function)
         return dataclasses.replace(row, labels=labels)
     except CorpusError as error:
         return BadRow(str(error))
 
 
-_MARKDOWN_TOO = (".mdx", ".qmd", ".rmd", ".mdown", ".mkd", ".mkdn", ".mdwn", ".mdtxt")
-_OF_FIELDS = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env", ".json5", ".jsonc", ".bib")
 _KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, xls, ods, rtf, epub, eml, mbox, ipynb, csv, json, jsonl, parquet"
 
 
@@ -82,9 +77,7 @@ def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield BadRow(f"The kind of file is not known, and it cannot be read as text: {error} Known: {_KNOWN}.")
         return
     row = dataclasses.replace(row, text=without_embedded(row.text), title=normalised(path.name))
-    suffix = path.suffix.lower()
-    kind = MARKDOWN if suffix in _MARKDOWN_TOO else DATA if suffix in _OF_FIELDS else OTHER
-    yield _with_labels(row, raw, settings, kind)
+    yield _with_labels(row, raw, settings)
 
 
 @refuses_unreadable
@@ -94,7 +87,7 @@ def read_marked_up(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]
     marks = {".org": "*", ".adoc": "="}.get(path.suffix.lower(), "")
     headings = tuple(_headings_marked_by(marks, row.text) if marks else _underlined(row.text))
     title = headings[0].text if headings else row.title
-    yield _with_labels(Row(without_embedded(row.text), title=title, headings=headings), raw, settings, TEXT)
+    yield _with_labels(Row(without_embedded(row.text), title=title, headings=headings), raw, settings)
 
 
 def _headings_marked_by(mark: str, text: str) -> Iterator[Heading]:

@@ -14,8 +14,8 @@ from typing import Any
 from kraq_dspy.asset.corpus.boilerplate import Linked
 from kraq_dspy.asset.corpus.formats.markdown_marks import without_embedded
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.asset.label_names import is_label_name, label_column, require_no_labels_inside
-from kraq_dspy.asset.scope import labels_of
+from kraq_dspy.asset.label_names import label_column
+from kraq_dspy.asset.scope import ACL, labels_of
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Heading, Metadata
 from kraq_dspy.settings import CorpusSettings
@@ -81,8 +81,7 @@ class ReadSettings:
             seen[column] += 1
             names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
         own = self.own(columns)
-        labels = [name for name in seen if is_label_name(name) or name == self.acl_column]
-        twice = [name for name in (*own.texts, own.title, own.id, *labels) if seen[name] > 1]
+        twice = [name for name in (*own.texts, own.title, own.id, ACL, self.acl_column) if seen[name] > 1]
         reason = f"There are {seen[twice[0]]} columns {twice[0]!r}. Give each a name of its own." if twice else ""
         return names, reason
 
@@ -224,10 +223,7 @@ def _labels(values: Mapping[str, Any], own: OwnColumns, settings: ReadSettings) 
     understood."""
     others = [name for name in values if name not in (*own.texts, own.title, own.id)]
     acl = label_column(map(str, others), settings.acl_column, is_row=True, is_strict=not settings.by_function)
-    if not acl and settings.by_function:
-        return "", ()
     if not acl:
-        require_no_labels_inside({name: values[name] for name in others})
         return "", ()
     value = values.get(acl)
     if acl not in values or (acl == "labels" and value == [] and not settings.acl_column):  # our own export, without

@@ -11,7 +11,7 @@ from typing import Any
 
 from kraq_dspy.asset.corpus.formats.decode import Line, UnreadableTextError, decode, read_lines, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
-from kraq_dspy.asset.label_names import is_label_name
+from kraq_dspy.asset.scope import ACL
 from kraq_dspy.errors import counted, needs
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -173,10 +173,10 @@ def _columns_read(schema: Any, settings: ReadSettings) -> tuple[list[str], list[
     if missing := settings.missing(schema.names):
         return [], [], missing
     matter = settings.own(schema.names)
-    named = (*matter.texts, matter.title, matter.id, settings.acl_column)
+    named = (*matter.texts, matter.title, matter.id, settings.acl_column or ACL)
     columns = []
     for field in schema:
-        if field.name in named or is_label_name(field.name) or not _is_binary(field.type):
+        if field.name in named or not _is_binary(field.type):
             columns.append(field.name)
     return columns, *settings.own_names(columns)
 

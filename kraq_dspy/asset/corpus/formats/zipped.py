@@ -13,6 +13,7 @@ from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, read_limi
 from kraq_dspy.asset.corpus.formats.rows import ReadSettings, damaged
 
 _MOST_PARTS = 50_000
+_BEGINNING = 1_000_000  # bytes
 _WRITTEN = (".xml", ".rels", ".vml", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _ENTITIES = re.compile(rb"<!ENTITY", re.IGNORECASE)
 DAMAGED = (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError)
@@ -48,6 +49,19 @@ def check_zip(path: Path, settings: ReadSettings) -> None:
             f"The text of the file unpacks to {written:,} bytes; the limit is ten times max_bytes, "
             f"{10 * settings.max_bytes:,}. Split the file, or raise max_bytes in [corpus] of kraq.toml."
         )
+
+
+def beginning_of(path: Path) -> str:
+    """The first megabyte of a file as text; of an archive, that of each part that holds text. Raises OSError."""
+    with path.open("rb") as stream:
+        data = stream.read(_BEGINNING)
+    if data.startswith(b"\x1f\x8b"):
+        data = zlib.decompressobj(wbits=31).decompress(data, _BEGINNING)
+    elif data.startswith(b"PK"):
+        with zipfile.ZipFile(path) as archive:
+            parts = (part for part in archive.namelist() if part.lower().endswith(_WRITTEN))
+            data = b"\n".join(archive.open(part).read(_BEGINNING) for part in parts)
+    return data.decode("utf-8", "replace").replace("\x00", "")
 
 
 @contextmanager

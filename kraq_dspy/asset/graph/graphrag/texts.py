@@ -9,7 +9,7 @@ from typing import Any
 
 from kraq_dspy.asset.corpus.chunk import chunks_at
 from kraq_dspy.asset.graph.graphrag.tables import Row, Tables, text_of, texts_of
-from kraq_dspy.asset.label_names import label_column, require_no_labels_inside
+from kraq_dspy.asset.label_names import label_column
 from kraq_dspy.asset.scope import labels_of
 from kraq_dspy.errors import CorpusError, ExchangeError
 from kraq_dspy.records import Chunk, Document, Metadata
@@ -77,8 +77,6 @@ def _labels(row: Row, acl_column: str) -> tuple[str, ...]:
     try:
         column = label_column(map(str, row), acl_column)
         value = row[column] if column else []
-        if not column:
-            require_no_labels_inside({name: row.get(name) for name in ("metadata", "raw_data")})
         if value == [] and not acl_column:  # an export without labels has an empty list
             return ()
         return labels_of(value)

@@ -24,13 +24,12 @@ from typing import Any
 
 from dspy.lm15 import Request, Response, RouterConfig, Timeouts
 
-from kraq_dspy._internal.concurrency import SharedByCopies, called_once
+from kraq_dspy._internal.concurrency import SharedByCopies, called_once, free_cores
 from kraq_dspy._internal.dspy_internals import AccessPolicy, AsyncLM15Engine, OpenAIChatCompat, ProviderDefinition
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.lms.engines.gguf_file import GGUFHeader, lora_file, read_gguf
 from kraq_dspy.models.lms.local_models import GGUF, adapter_folder, local_file
 from kraq_dspy.models.lms.transport import PooledAsync
-from kraq_dspy.models.machine import free_cores
 from kraq_dspy.settings import RoleSettings
 
 logger = logging.getLogger(__name__)

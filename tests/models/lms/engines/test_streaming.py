@@ -18,7 +18,7 @@ from kraq_dspy.models.lms.engines.engine import AsyncEngine, CallLedger, Engine
 from kraq_dspy.models.lms.kraq_lm import adopted
 from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs import K2RAG, Scorer, Shorten, SpeculativeRAG, TraditionalRAG
+from kraq_dspy.programs import K2RAG, Scorer, SpeculativeRAG, TraditionalRAG
 from kraq_dspy.programs.speculative.scoring import Score
 from kraq_dspy.records import Document
 from kraq_dspy.records import Usage as Paid
@@ -201,7 +201,7 @@ def test_drafts_are_announced_one_by_one_in_both_forms(is_async: bool) -> None:
 
 
 def test_of_two_steps_that_write_an_answer_the_last_is_listened_to() -> None:
-    program = K2RAG(None, retrieve, Shorten(None))
+    program = K2RAG(retrieve)
     [listener] = answer_listeners(program)
     assert listener.predict is program.answer
     with pytest.raises(ValueError, match="answer is not unique"):
@@ -219,7 +219,7 @@ def test_a_plain_listener_of_dspys_own_hears_a_program_of_a_workspace(
 ) -> None:
     build_index([Document("rhine", "Rhine", "The Rhine flows to the sea.")], tmp_path / "rhine.kraq")
     lm = model(quick)
-    with Workspace.open(tmp_path / "rhine.kraq", models={"answerer": lm} if role else None) as space:
+    with Workspace.open(tmp_path / "rhine.kraq", lm={"answerer": lm} if role else None) as space:
         rag = space.program("traditional")
         with dspy.context(**({} if role else {"lm": lm})):
             stream = dspy.streamify(rag, stream_listeners=[StreamListener("answer")], async_streaming=False)

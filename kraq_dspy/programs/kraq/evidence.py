@@ -1,0 +1,68 @@
+"""Tells which passages of a community answer its question.
+
+A question that the parser made is answered by the passages with a statement under the same key (the form of the
+question, its verb, its names), or whose own sentence it is asked of; where there are none, those that have all its
+telling words mention what it asks for. A model's question is answered by passages that a search for it finds and that
+have the names which it has.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from kraq_dspy.embedded.reading.analysis import Analysis
+from kraq_dspy.embedded.reading.together import passages_under
+from kraq_dspy.language.text import content_words, words
+from kraq_dspy.programs.kraq.question_text import names_in
+from kraq_dspy.programs.kraq.representative import Representative
+from kraq_dspy.records import Chunk
+
+NEARLY_ALL = 0.75  # share of a question's telling words that a passage has at least which mentions what it asks
+
+
+def stating(asked: Representative, analyses: Mapping[str, Analysis]) -> list[str]:
+    """The ids of the passages whose statements answer the question."""
+    if asked.key:
+        return passages_under(asked.key, analyses)
+
+    question = asked.question.casefold()
+    answering = []
+    for chunk_id, analysis in analyses.items():
+        is_asked = any(each.question.casefold() == question for _, each in analysis.asked())
+        if is_asked or chunk_id == asked.chunk_id:
+            answering.append(chunk_id)
+    return answering
+
+
+def may_state(asked: Representative, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Those of the chunks that have the names of the question, and may so have its statement."""
+    if not asked.key:
+        telling = {chunk.id for chunk in mentioning(asked.question, chunks)} | {asked.chunk_id}
+        return [chunk for chunk in chunks if chunk.id in telling]
+    of_names = {word for name in asked.key[3:] for word in words(name.removeprefix("the "))}
+    return [chunk for chunk in chunks if of_names <= set(words(chunk.passage))]
+
+
+def mentioning(question: str, chunks: Sequence[Chunk], subject: str = "") -> list[Chunk]:
+    """Those of the chunks that have the telling words of the question, in their headings too: all of them, or, where
+    none has all, the most, if these are nearly all. Those of the `subject` of all passages need not be there.
+
+    >>> ada = Chunk("c1", "ada", 0, 0, 20, "Ada lived in London.", 5)
+    >>> len(mentioning("Where did Ada live?", [ada])), len(mentioning("Where did Byron live?", [ada]))
+    (1, 0)
+    """
+    telling = set(content_words(question)) - set(content_words(subject))
+    held = [len(telling.intersection(content_words("\n".join((*c.headings, c.passage))))) for c in chunks]
+    most = max(held, default=0)
+    if not most or most < NEARLY_ALL * len(telling):
+        return []
+    return [chunk for chunk, count in zip(chunks, held, strict=True) if count == most]
+
+
+def naming(question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Those of the chunks that have every name and number of the question behind its first word.
+
+    >>> ada = Chunk("c1", "ada", 0, 0, 20, "Ada lived in London.", 5)
+    >>> len(naming("Where did Ada's family live?", [ada])), len(naming("Where did Byron live?", [ada]))
+    (1, 0)
+    """
+    names = names_in(question)
+    return [chunk for chunk in chunks if all(name in chunk.passage.casefold() for name in names)]

@@ -1,0 +1,91 @@
+"""A question's evidence are the passages of its group that answer it; a group is asked what they tell together."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.embedded.reading.analysis import Act, Analysis, Asked, Named, Sentence
+from kraq_dspy.embedded.reading.together import groups_in, passages_under
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.programs.kraq.evidence import mentioning, naming, stating
+from kraq_dspy.programs.kraq.representative import Representative
+from kraq_dspy.records import MENTIONS, PHRASE, SEARCH, STATEMENTS, Chunk, Document, Question
+from kraq_dspy.workspace import Workspace
+
+BRIDGE = Named("harbor bridge", PHRASE, "bridge")
+
+
+def weakens(what: str) -> Analysis:
+    named = (Named(what, PHRASE, what.split()[-1]), BRIDGE)
+    text = f"{what.capitalize()} weakens the harbor bridge."
+    return Analysis("", (Sentence(text, named, acts=(Act("weaken", what, "harbor bridge"),)),))
+
+
+def chunk(id: str, text: str) -> Chunk:
+    return Chunk(id, id, 0, 0, len(text), text, 9)
+
+
+def test_a_group_has_a_key_under_which_repeats_count_too() -> None:
+    passages = {"salt": weakens("road salt"), "again": weakens("road salt"), "truck": weakens("heavy load")}
+    [group] = [each for each in groups_in(passages) if each.question == "What affects the harbor bridge?"]
+    assert group.key == ("affected", "", "", "harbor bridge")
+    assert set(group.told) == {"salt", "truck"}
+    assert passages_under(group.key, passages) == ["salt", "again", "truck"]
+
+
+def test_a_question_of_one_statement_is_answered_by_its_passage_and_by_others_that_are_asked_the_same() -> None:
+    built = Asked("Who built the bridge?", "Mira Tolan", "who", 0.9)
+    said = Analysis("", (Sentence("Mira Tolan built the bridge.", asked=(built,)),))
+    asked = Representative(built.question, chunk_id="first")
+    assert stating(asked, {"first": Analysis("", ()), "other": said, "salt": weakens("salt")}) == ["first", "other"]
+
+
+def test_a_passage_mentions_what_has_all_telling_words() -> None:
+    chunks = [chunk("a", "The boats sail to Skarv."), chunk("b", "The boat is old.")]
+    assert [each.id for each in mentioning("Where does the boat sail?", chunks)] == ["a"]
+
+
+def test_a_passage_that_lacks_a_name_of_the_question_is_no_evidence() -> None:
+    chunks = [chunk("a", "Ada Lovelace wrote notes in 1843."), chunk("b", "Ada Lovelace lived in London.")]
+    assert [each.id for each in naming("What did Ada Lovelace write in 1843?", chunks)] == ["a"]
+
+
+TEXTS = {
+    "salt": "Road salt weakens the harbor bridge of Harrow every winter. Harrow pays for the harbor bridge.",
+    "trucks": "Heavy trucks damage the harbor bridge of Harrow by day. Harrow closed the harbor bridge in 1998.",
+    "paint": "Harrow paints the harbor bridge in green. The harbor bridge of Harrow is long.",
+}
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    out = tmp_path_factory.mktemp("evidence") / "bridge.kraq"
+    build_index([Document(name, name, text) for name, text in TEXTS.items()], out)
+    with Workspace.open(out) as opened:
+        yield opened
+
+
+def test_every_question_of_an_index_has_evidence_in_its_group(space: Workspace) -> None:
+    questions = [each for each in space.index.questions() if not each.is_topic]
+    assert questions
+    for question in questions:
+        assert question.evidence
+        assert set(question.evidence) <= set(question.chunk_ids)
+        assert question.evidence_by in (STATEMENTS, MENTIONS, SEARCH)
+
+
+def test_the_question_of_several_statements_has_their_passages_and_not_the_others(space: Workspace) -> None:
+    [question] = [each for each in space.index.questions() if each.text == "What affects the harbor bridge?"]
+    titles = {each.title for each in space.index.chunks_by_id(question.evidence)}
+    assert titles == {"salt", "trucks"}
+    assert question.share == pytest.approx(2 / len(question.chunk_ids))
+
+
+def test_the_share_of_a_question_without_a_group_is_zero() -> None:
+    assert Question("q", "Who?", "given", None, -1, (), ()).share == 0.0
+
+
+def test_evidence_survives_the_index(space: Workspace, tmp_path: Path) -> None:
+    [question, *_] = [each for each in space.index.questions() if each.evidence]
+    assert space.index.questions_by_id([question.id]) == [question]
