@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from kraq_dspy.eval.datasets import Dataset, Example, load_dataset
-from kraq_dspy.eval.metrics.answers import contains
+from kraq_dspy.eval.metrics.answers import substring_match
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.papers.tables.indexes import prepare_index, prepared
@@ -82,7 +82,7 @@ def score(space: Workspace, examples: Sequence[Example]) -> Scores:
                 scores.setdefault(f"recall@{k}", {}).setdefault(name, []).append(recall)
                 if example.answer_items:
                     text = "\n".join(hit.chunk.passage for hit in hits)
-                    share = float(np.mean([contains(synonyms, text) for synonyms in example.answer_items]))
+                    share = float(np.mean([substring_match(synonyms, text) for synonyms in example.answer_items]))
                     scores.setdefault(f"items@{k}", {}).setdefault(name, []).append(share)
     return scores
 

@@ -109,8 +109,8 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
         ["index", "corpus.jsonl", "--out", "docs.kraq", "--random-questions", *model, *many],
         *(["precompute", "docs.kraq", flag, *model] for flag in ("--qa-pairs", "--raptor", "--graph", "--k2rag")),
         ["precompute", "docs.kraq", "--top-n", "20"],
-        ["catalogue", "seed", "docs.kraq", "--limit", str(2 * options.questions), "--approve", *model, *many],
-        ["catalogue", "synthesize", "docs.kraq", "--limit", str(2 * options.questions), "--approve", *model, *many],
+        ["faq", "seed", "docs.kraq", "--limit", str(2 * options.questions), "--approve", *model, *many],
+        ["faq", "synthesize", "docs.kraq", "--limit", str(2 * options.questions), "--approve", *model, *many],
     ]
     for question in (row["question"] for row in questions):
         ask = ["ask", "docs.kraq", question, *model]

@@ -1,16 +1,16 @@
-"""Puts a few of people's questions beside an exam: how many pairs of systems do they decide, and how many wrongly?
+"""Puts a few human questions beside a test set: how many pairs of systems do they decide, and how many wrongly?
 
     python benchmarks/few_questions.py scores hotpotqa --data DATA --out runs/few
     python benchmarks/few_questions.py report --out runs/few
 
-`scores` draws up to 400 passages with the evidence of up to 150 of people's questions, indexes them, makes an exam by
+`scores` draws up to 400 passages with the evidence of up to 150 human questions, indexes them, makes a test set by
 rule and its rivals, and asks the systems of `few_systems.py` all of it. Each system's scores are kept, so an
 interrupted run goes on.
 
-`report` draws 5, 10, 20 and 40 of people's questions, 200 times each, and counts what these decide alone, what the exam
-decides alone, and what both decide together (`calibrated`). Truth are the pairs that all of people's questions decide,
-and for the coverage of intervals the questions that were not drawn, whose own error is counted. A rival, and the exam
-with its systems permuted, take the exam's place.
+`report` draws 5, 10, 20 and 40 human questions, 200 times each, and counts what these decide alone, what the test set
+decides alone, and what both decide together (`calibrated`). Truth are the pairs that all human questions decide,
+and for the coverage of intervals the questions that were not drawn, whose own error is counted. A rival, and the test
+set with its systems permuted, take the test set's place.
 """
 
 import argparse
@@ -45,12 +45,12 @@ MOST_PASSAGES, MOST_QUESTIONS = 400, 150
 MOST_MADE, MOST_OF_RIVALS = 120, 60
 PEOPLE = (5, 10, 20, 40)
 ALONE = (5, 7, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80)
-"""Numbers at which people's questions decide alone: what n with an exam are worth is read off between these."""
+"""Numbers at which human questions decide alone: what n with a test set are worth is read off between these."""
 DRAWS = 200
 MADE, OWN = "made", "own-questions"
 BOTH = "made and own questions"
 LEAST_ROWS = 20
-"""Rows of what is called an exam: where fewer could be made, there is none."""
+"""Rows of what is called a test set: where fewer could be made, there is none."""
 RIVALS = ("sentences", "titles", OWN)
 CHOSEN_ON = ("hotpotqa", "squad", "multihop_rag", "papers", "finance", "meetings", "tales", "policies")
 """Sets that the way of joining was chosen on; others confirm it."""
@@ -58,7 +58,7 @@ Array = NDArray[np.float64]
 
 
 def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Questions]:
-    """People's questions, the exam, and what somebody could take in its place."""
+    """Human questions, the test set, and what somebody could take in its place."""
     draw = random.Random(0)
     chunks = list(space.index.all(Chunk))
     made = make_testset(space, plan=TestsetPlan(MOST_MADE, answerable_shares()), draft=draft)
@@ -138,21 +138,21 @@ class Tally:
 
 
 class Case:
-    """A data set's scores: people's, `[questions, systems]`, and the exams' by name; and what people's decide."""
+    """A data set's scores: people's, `[questions, systems]`, and the test sets' by name; and what people's decide."""
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
         self.people = scores_in(folder / "people")
         asked = [label for label in ("made", *RIVALS) if len(list((folder / label).glob("*.json"))) == len(FEW_SYSTEMS)]
-        exams = {label: scores_in(folder / label) for label in asked}
-        exams = {label: scores for label, scores in exams.items() if len(scores) >= LEAST_ROWS}
-        both = [exams[label] for label in (MADE, OWN) if label in exams]
+        testsets = {label: scores_in(folder / label) for label in asked}
+        testsets = {label: scores for label, scores in testsets.items() if len(scores) >= LEAST_ROWS}
+        both = [testsets[label] for label in (MADE, OWN) if label in testsets]
         order = np.random.default_rng(0).permutation(len(FEW_SYSTEMS))
-        self.exams: dict[str, list[Array]] = {
+        self.testsets: dict[str, list[Array]] = {
             BOTH: both,
             f"{BOTH}, systems permuted": [each[:, order] for each in both],
         }
-        self.exams |= {label: [scores] for label, scores in exams.items()}
+        self.testsets |= {label: [scores] for label, scores in testsets.items()}
         self.first, self.second = map(np.array, zip(*itertools.combinations(range(len(FEW_SYSTEMS)), 2), strict=True))
         verdicts = []
         for first, second in zip(self.first, self.second, strict=True):
@@ -165,7 +165,7 @@ class Case:
         return int(np.count_nonzero(self.truth))
 
     def draws(self, n: int) -> Iterator[tuple[Array, Array]]:
-        """People's questions that are drawn, and the others."""
+        """Human questions that are drawn, and the others."""
         for seed in range(DRAWS):
             order = np.random.default_rng([seed, n]).permutation(len(self.people))
             yield self.people[order[:n]], self.people[order[n:]]
@@ -177,7 +177,7 @@ def scores_in(folder: Path) -> Array:
 
 
 def alone(case: Case, n: int) -> dict[str, float]:
-    """Paired t-tests over people's questions alone."""
+    """Paired t-tests over human questions alone."""
     tally = Tally()
     critical = float(stats.t.ppf(0.975, n - 1))
     for drawn, rest in case.draws(n):
@@ -187,12 +187,12 @@ def alone(case: Case, n: int) -> dict[str, float]:
     return tally.mean()
 
 
-def with_exams(case: Case, exams: Sequence[Array], n: int) -> dict[str, float]:
+def with_testsets(case: Case, testsets: Sequence[Array], n: int) -> dict[str, float]:
     """`calibrated` as users call it."""
     tally = Tally()
     names = [system.name for system in FEW_SYSTEMS]
     for drawn, rest in case.draws(n):
-        joint = calibrated(*(dict(zip(names, scores.T, strict=True)) for scores in (drawn, *exams)))
+        joint = calibrated(*(dict(zip(names, scores.T, strict=True)) for scores in (drawn, *testsets)))
         pairs = [
             joint.pairs[names[first], names[second]] for first, second in zip(case.first, case.second, strict=True)
         ]
@@ -203,17 +203,17 @@ def with_exams(case: Case, exams: Sequence[Array], n: int) -> dict[str, float]:
     return tally.mean()
 
 
-def exam_alone(case: Case, exams: Sequence[Array]) -> dict[str, float]:
-    exam = np.concatenate(exams)
-    apart = exam[:, case.first] - exam[:, case.second]
-    error = np.maximum(apart.std(axis=0, ddof=1) / math.sqrt(len(exam)), 0.5 / len(exam))
+def testset_alone(case: Case, testsets: Sequence[Array]) -> dict[str, float]:
+    testset = np.concatenate(testsets)
+    apart = testset[:, case.first] - testset[:, case.second]
+    error = np.maximum(apart.std(axis=0, ddof=1) / math.sqrt(len(testset)), 0.5 / len(testset))
     tally = Tally()
-    tally.add(apart.mean(axis=0), 1.96 * error, int(exam.mean(axis=0).argmax()), case, case.people)
+    tally.add(apart.mean(axis=0), 1.96 * error, int(testset.mean(axis=0).argmax()), case, case.people)
     return tally.mean()
 
 
 def worth(right: float, by_number: dict[int, float]) -> str:
-    """How many of people's questions alone decide as many pairs."""
+    """How many of human questions alone decide as many pairs."""
     numbers = sorted(by_number)
     if right <= by_number[numbers[0]]:
         return f"<= {numbers[0]}"
@@ -235,9 +235,9 @@ def report(out: Path) -> None:
         by_people = {n: alone(case, n) for n in numbers}
         figures[case.name] = {
             "people": len(case.people), "decided": case.n_decided, "alone": by_people,
-            "exam alone": {label: exam_alone(case, exam) for label, exam in case.exams.items()},
-            "joined": {label: {n: with_exams(case, exam, n) for n in PEOPLE if n in by_people}
-                       for label, exam in case.exams.items()},
+            "test set alone": {label: testset_alone(case, testset) for label, testset in case.testsets.items()},
+            "joined": {label: {n: with_testsets(case, testset, n) for n in PEOPLE if n in by_people}
+                       for label, testset in case.testsets.items()},
         }  # fmt: skip
         show(case.name, figures[case.name])
         sys.stdout.flush()
@@ -246,7 +246,7 @@ def report(out: Path) -> None:
 
 def show(name: str, of_set: dict[str, Any]) -> None:
     group = "chosen on" if name in CHOSEN_ON else "confirming"
-    print(f"\n{name} ({group}): {of_set['people']} of people's questions decide {of_set['decided']} pairs of 120\n")
+    print(f"\n{name} ({group}): {of_set['people']} human questions decide {of_set['decided']} pairs of 120\n")
     print("| questions | way | right / opposite / undecided | pick loses | coverage | width | as many alone |")
     print("|---|---|---|---|---|---|---|")
     by_people = {n: each["right"] for n, each in of_set["alone"].items()}
@@ -256,7 +256,7 @@ def show(name: str, of_set: dict[str, Any]) -> None:
         print(f"| {n} | {way} | {each['right']:.1f} / {each['opposite']:.2f} / {left:.1f} | {each['lost']:.3f} "
               f"| {each['covered']:.3f} | {each['width']:.3f} | {as_many} |")  # fmt: skip
 
-    for label, each in of_set["exam alone"].items():
+    for label, each in of_set["test set alone"].items():
         line("-", f"{label} alone", each, "")
     for n in PEOPLE:
         if n in by_people:

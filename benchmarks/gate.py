@@ -7,7 +7,7 @@
 `run` indexes up to 400 passages with the evidence of up to 200 questions of people, and makes test sets of 200 rows
 (of 200 and 400 with `--rows 200 400`) without a language model: one with the default shares of kinds, or those that
 `--sets` names (`SHARES_OF`). The changes and the strengths in which they can be
-made stand in `planted.py`. People's questions alone choose the strength: of a fault the one whose cost is nearest to
+made stand in `planted.py`. Human questions alone choose the strength: of a fault the one whose cost is nearest to
 the cost that it is to have, which are spread evenly over 1 to 10 points; of a harmless change the first that alters a
 ranking and people's recall no more than chance does. Only then is the changed system asked the made questions. What
 was done is kept, and the same command resumes. `report` judges as the gate does: a run is worse if the interval of the
@@ -40,8 +40,6 @@ from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.eval.datasets import load_local
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import Interval, bootstrap_difference
-from kraq_dspy.exam import kinds
-from kraq_dspy.exam.making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Embedder, Retriever, Vectors
@@ -49,13 +47,15 @@ from kraq_dspy.records import Chunk, Document
 from kraq_dspy.retrievers.in_memory import RecordsInMemory
 from kraq_dspy.retrievers.words_and_meaning import BM25Retriever, DenseRetriever, HybridRetriever
 from kraq_dspy.settings import EncoderSettings
+from kraq_dspy.testset import kinds
+from kraq_dspy.testset.making import TestsetPlan, make_testset
 
 PASSAGES, PEOPLE = 400, 200
 ROWS = (50, 100, 200, 400)
 """Rows of a test set for which the gate's power is told."""
 K = 10
 COSTS = (0.01, 0.10)
-"""Recall that a fault must cost people's questions to count."""
+"""Recall that a fault must cost human questions to count."""
 CHANCE = 0.01
 """Most by which people's recall may differ after a harmless change, whatever the interval says."""
 SHARES_OF: Mapping[str, Mapping[str, float]] = {
@@ -183,7 +183,7 @@ class Cells:
 
 
 def make_questions(folder: Path, people: Asked, sets: Sequence[str], sizes: Sequence[int]) -> None:
-    """Write people's questions and the made test sets of these names and sizes to `questions.json`, if not there."""
+    """Write human questions and the synthetic test sets of these names and sizes to `questions.json`, if not there."""
     questions = read_questions(folder) if (folder / "questions.json").exists() else {"people": people}
     labels = {f"{name} {rows}": (name, rows) for name in sets for rows in sizes}
     missing = {label: made for label, made in labels.items() if label not in questions}
@@ -219,7 +219,7 @@ class Outcome:
 
 
 def is_fault(people: Interval) -> bool:
-    """Whether it cost people's questions 1 to 10 points of recall."""
+    """Whether it cost human questions 1 to 10 points of recall."""
     return COSTS[0] <= -people.estimate <= COSTS[1]
 
 
@@ -242,7 +242,7 @@ def costs_to_have(count: int) -> list[float]:
 
 
 def strength_of_fault(fault: Planted, cost: float, people: Callable[[Any], Outcome]) -> Any:
-    """The strength that costs people's questions 1 to 10 points, and of these nearest to `cost`; None if none does.
+    """The strength that costs human questions 1 to 10 points, and of these nearest to `cost`; None if none does.
 
     Strengths beyond the first that costs at least so much are not tried.
     """
@@ -294,7 +294,7 @@ class Answers:
         )
 
     def choices(self) -> Iterator[tuple[Planted, Any]]:
-        """Yield each fault, then each harmless change, with the strength that people's questions choose, or None."""
+        """Yield each fault, then each harmless change, with the strength that human questions choose, or None."""
         for fault, cost in zip(FAULTS, costs_to_have(len(FAULTS)), strict=True):
             yield fault, strength_of_fault(fault, cost, self._of_people(fault))
         for change in HARMLESS:

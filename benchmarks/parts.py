@@ -1,4 +1,4 @@
-"""Draws a part of a data set for a benchmark that has to be done in minutes: people's questions and their corpus."""
+"""Draws a part of a data set for a benchmark that has to be done in minutes: human questions and their corpus."""
 
 import random
 from dataclasses import replace

@@ -2,7 +2,7 @@
 
 A system is a `Setup`: documents, how they are cut, what is embedded, the encoder's vectors, the question as it is
 asked, and the retriever. A change takes a setup and returns another one. Each change has a ladder of strengths, written
-down before the first run; `gate.py` takes one of them, by what it costs people's questions alone.
+down before the first run; `gate.py` takes one of them, by what it costs human questions alone.
 """
 
 import random
@@ -477,7 +477,7 @@ FAULTS = (
     Planted("a share of the cells is probed", with_setting("probed"), (0.7, 0.5, 0.35, 0.25, 0.15, 0.1)),
     Planted("words cut to so many letters", word_beginnings, (7, 6, 5, 4, 3), "bm25"),
 )  # fmt: skip
-"""Each may cost people's questions something; those that cost 1 to 10 points of recall@10 in a strength count."""
+"""Each may cost human questions something; those that cost 1 to 10 points of recall@10 in a strength count."""
 
 
 def _twice(chunk: Chunk) -> str:

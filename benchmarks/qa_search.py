@@ -4,10 +4,10 @@
         [--smallest] [--scans NAME ...] [--markdown FILE] [--json]
     python benchmarks/qa_search.py --large 100000
 
-Catalogues are made of real questions; what is asked are other phrasings of them, and questions that are not there:
+FAQ caches are made of real questions; what is asked are other phrasings of them, and questions that are not there:
 
 - banking77: an entry is a phrasing, its answer the intent; asked are other phrasings, and those of seven intents that
-  the catalogue lacks;
+  the FAQ cache lacks;
 - squad: questions, and the paraphrases of a half of them; those of the other half are not there;
 - medical_question_pairs: questions; doctors' rewritings, and their questions in similar words with another meaning;
 - cmu_wiki_qa, xquad_de, xquad_zh: sets without paraphrases: asked are key words, made by a rule;
@@ -15,7 +15,7 @@ Catalogues are made of real questions; what is asked are other phrasings of them
 
 The default model is the embedded one, which compares sentence embeddings and words: it shows what the search makes of a
 weak matcher. A real one: --lm hosted_vllm/NAME --api-base URL; with `--smallest` it is asked about the smallest
-catalogue of each set alone, in a few settings. `--large` times what a search asks of a catalogue of that size, without
+FAQ cache of each set alone, in a few settings. `--large` times what a search asks of an FAQ cache of that size, without
 a model and with random vectors.
 """
 
@@ -40,7 +40,7 @@ from rich.console import Console
 from rich.progress import Progress
 from scipy.stats import binomtest
 
-from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
+from kraq_dspy.asset.store.faq import FaqCache, NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.models.embedders import load_embedder
@@ -62,7 +62,7 @@ HAN_FUNCTION = re.compile(r"[的了是吗呢在有和与？。，]")
 
 @dataclass(frozen=True)
 class Case:
-    """(question, answer) of the catalogue; (question, right answer) of what is asked, "" for what is not there."""
+    """(question, answer) of the FAQ cache; (question, right answer) of what is asked, "" for what is not there."""
 
     name: str
     entries: Sequence[tuple[str, str]]
@@ -126,7 +126,7 @@ class Random:
 
 
 class Nothing(dspy.Module):
-    """Stands behind the catalogue and says nothing."""
+    """Stands behind the FAQ cache and says nothing."""
 
     def forward(self, question: str) -> dspy.Prediction:
         return dspy.Prediction(answer="-", hits=[])
@@ -239,11 +239,11 @@ def measure(
     lm: dspy.LM,
     embedder: Embedder,
 ) -> Iterator[Figures]:
-    catalogue = Catalogue(folder / "catalogue.db")
+    faq = FaqCache(folder / "faq.db")
     store = LocalVectorStore(folder / "vectors", embedder.dimension)
     try:
-        catalogue.add_all([NewEntry(question, answer) for question, answer in case.entries], by="benchmark")
-        answers = ServedAnswers(catalogue, store, embedder)
+        faq.add_all([NewEntry(question, answer) for question, answer in case.entries], by="benchmark")
+        answers = ServedAnswers(faq, store, embedder)
         for scan, block, check, similarity in settings:
             search = QASearch(
                 Nothing(), answers, block=block, scan=scan, check=check, collect=False, similarity=similarity
@@ -252,7 +252,7 @@ def measure(
             yield figures(case, len(answers.entries()), search)
     finally:
         store.close()
-        catalogue.close()
+        faq.close()
 
 
 def figures(case: Case, entries: int, search: QASearch) -> Figures:
@@ -264,7 +264,7 @@ def figures(case: Case, entries: int, search: QASearch) -> Figures:
             prediction = search(question=question)
         seconds.append(perf_counter() - started)
         calls.append(prediction.search.calls)
-        hit = prediction.source == "catalogue"
+        hit = prediction.source == "faq"
         hits += hit
         right += hit and prediction.answer == answer
         there += bool(answer)
@@ -287,8 +287,8 @@ def figures(case: Case, entries: int, search: QASearch) -> Figures:
 
 
 def large(size: int, folder: Path) -> dict[str, float]:
-    """Seconds of what a search asks of a catalogue; of repeated ones the median of 50."""
-    catalogue, store = Catalogue(folder / "catalogue.db"), LocalVectorStore(folder / "vectors", Random.dimension)
+    """Seconds of what a search asks of an FAQ cache; of repeated ones the median of 50."""
+    faq, store = FaqCache(folder / "faq.db"), LocalVectorStore(folder / "vectors", Random.dimension)
     taken: dict[str, float] = {}
 
     def timed(name: str, work: Callable[[], Any], times: int = 1) -> None:
@@ -301,18 +301,18 @@ def large(size: int, folder: Path) -> dict[str, float]:
 
     try:
         texts = [f"How is part {number} of machine {number % 97} put in place?" for number in range(size)]
-        timed("add all", lambda: catalogue.add_all([NewEntry(text, "So.") for text in texts], by="benchmark"))
-        answers = ServedAnswers(catalogue, store, Random())
+        timed("add all", lambda: faq.add_all([NewEntry(text, "So.") for text in texts], by="benchmark"))
+        answers = ServedAnswers(faq, store, Random())
         timed("read all", lambda: answers.exact(""))
         timed("store vectors", lambda: answers.nearest(texts[0], 1))
         timed("word for word", lambda: answers.exact(texts[-1]), 50)
         timed("the 100 nearest", lambda: answers.nearest(texts[-1], 100), 50)
-        timed("add one", lambda: catalogue.add(NewEntry("A new one?", "So."), by="benchmark"))
+        timed("add one", lambda: faq.add(NewEntry("A new one?", "So."), by="benchmark"))
         timed("the 100 nearest, after a change", lambda: answers.nearest(texts[-1], 100))
         return taken
     finally:
         store.close()
-        catalogue.close()
+        faq.close()
 
 
 def fitted(case: Case, embedder: Embedder, most: float) -> str:
@@ -372,12 +372,12 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=100, help="questions that are there, and as many that are not")
     parser.add_argument("--lm", default="embedded", help="the model that matches")
     parser.add_argument("--api-base", help="where it is served")
-    parser.add_argument("--smallest", action="store_true", help="each set's smallest catalogue, in a few settings")
+    parser.add_argument("--smallest", action="store_true", help="each set's smallest FAQ cache, in a few settings")
     parser.add_argument("--scans", nargs="+", choices=SCANS, default=list(SCANS), help="settings with these alone")
     parser.add_argument("--markdown", type=Path, help="write the table to this file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--fit", type=float, metavar="SHARE", help="fit the similarity on half, for so many false hits")
-    parser.add_argument("--large", type=int, metavar="N", help="time a catalogue of N entries instead")
+    parser.add_argument("--large", type=int, metavar="N", help="time an FAQ cache of N entries instead")
     options = parser.parse_args()
     if options.large:
         with tempfile.TemporaryDirectory() as folder:

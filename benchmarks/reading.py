@@ -20,7 +20,7 @@ from kraq_dspy.asset.store.vectors.points import document_weights, query_weights
 from kraq_dspy.embedded.answer import UNKNOWN, answer, short_answer
 from kraq_dspy.embedded.engine import EmbeddedEngine
 from kraq_dspy.eval.datasets import Example, load_dataset
-from kraq_dspy.eval.metrics.answers import contains, exact_match, token_f1
+from kraq_dspy.eval.metrics.answers import exact_match, substring_match, token_f1
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.settings import EncoderSettings
 
@@ -78,7 +78,7 @@ def measure(name: str, data: Path, engine: EmbeddedEngine) -> str:
         whole = answer(example.question, found, engine.similar)
         draft, rationale = short_answer(example.question, found, engine.similar)
         refused += whole == UNKNOWN
-        right += bool(contains(example.answers, whole))
+        right += bool(substring_match(example.answers, whole))
         exact += exact_match(example.answers, draft)
         overlap += token_f1(example.answers, draft)
         if draft != UNKNOWN and not rationale.startswith(draft[:40]):

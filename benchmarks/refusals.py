@@ -9,7 +9,7 @@ up to 150 that are not, and indexes them with questions by templates: no languag
 questions, and 40 of each other set, which are about something else. What is done is kept, so an interrupted run goes
 on. `report` prints the table.
 
-The rule for the floor was chosen on CHOSEN_ON, how far it lies above foreign scores with musique too, which a first
+The rule for the threshold was chosen on CHOSEN_ON, how far it lies above foreign scores with musique too, which a first
 choice had failed. The sets of HELD_OUT set nothing.
 """
 
@@ -28,8 +28,8 @@ from kraq_dspy import Document, Workspace, build_index
 from kraq_dspy.eval.datasets import Example, load_dataset
 from kraq_dspy.eval.question_log import auc
 from kraq_dspy.eval.statistics import bootstrap_mean
-from kraq_dspy.indexing.floor.floor import keep_floor
-from kraq_dspy.indexing.floor.foreign_questions import FOREIGN
+from kraq_dspy.indexing.refusals.foreign_questions import FOREIGN
+from kraq_dspy.indexing.refusals.threshold import keep_threshold
 from kraq_dspy.settings import QuestionSettings, Settings
 
 CHOSEN_ON = ("hotpotqa", "clapnq", "squad", "bioasq", "qasper", "musique")
@@ -87,7 +87,7 @@ def prepare(name: str, data: Path, out: Path) -> None:
 
 
 def run(name: str, data: Path, out: Path) -> None:
-    """Writes what each question scored, by its kind; the floor is measured again, so that it is of today's rule."""
+    """Writes what each question scored, by its kind; the threshold is measured again, so that it is of today's rule."""
     drawn = sample(name, data)
     others = [each for each in SETS if each != name]
     foreign = [question for other in others for question in sample(other, data).answered[:OF_ANOTHER]]
@@ -98,19 +98,19 @@ def run(name: str, data: Path, out: Path) -> None:
         "packaged": list(FOREIGN),
     }
     with Workspace.open(out / f"{name}.kraq", write=True) as space:
-        floor = keep_floor(space.index, space.embedder)
+        threshold = keep_threshold(space.index, space.embedder)
         rows = {}
         for kind, questions in kinds.items():
             judged = [space.answerability(question) for question in questions]
             rows[kind] = [(each.score, each.is_answerable) for each in judged]
-    lines = {"floor": None if floor is None else floor.score, "rows": rows}
+    lines = {"threshold": None if threshold is None else threshold.score, "rows": rows}
     (out / f"{name}.json").write_text(json.dumps(lines), "utf-8")
 
 
 def report(out: Path) -> None:
     print(f"{machine()}\n")
     print(
-        "| set | passages | floor | people's refused | unanswered refused | of other sets refused | AUC | AUC other |"
+        "| set | passages | threshold | people's refused | unanswered refused | of other sets refused | AUC | AUC other |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for name in SETS:
@@ -123,8 +123,8 @@ def report(out: Path) -> None:
             passages = space.index.counts()["chunks"]
         shares = [refused(rows[kind]) for kind in ("answered", "not answered", "of other sets")]
         separations = [told_apart(rows[kind], rows["answered"]) for kind in ("not answered", "of other sets")]
-        floor = "none" if made["floor"] is None else f"{made['floor']:.3f}"
-        print(f"| {name} | {passages:,} | {floor} | {' | '.join((*shares, *separations))} |")
+        threshold = "none" if made["threshold"] is None else f"{made['threshold']:.3f}"
+        print(f"| {name} | {passages:,} | {threshold} | {' | '.join((*shares, *separations))} |")
 
 
 def refused(rows: Sequence[tuple[float, bool | None]]) -> str:

@@ -1,10 +1,10 @@
-"""Holds what `kraq select` picks by made questions against the best candidate by people's questions.
+"""Holds what `kraq select` picks by made questions against the best candidate by human questions.
 
     python benchmarks/selected.py run hotpotqa squad clapnq bioasq --data DATA --out runs/selected
     python benchmarks/selected.py report hotpotqa squad clapnq bioasq --out runs/selected
 
 `run` takes up to 500 passages with the evidence of up to 150 questions of people, makes a test set of 200 rows without
-a language model, and selects by either. The pick by made questions is then asked people's questions as well. What was
+a language model, and selects by either. The pick by made questions is then asked human questions as well. What was
 done is kept, and the same command goes on.
 """
 
@@ -22,10 +22,10 @@ from kraq_dspy.eval.selection.candidates import Candidate, SelectionPlan
 from kraq_dspy.eval.selection.outcome import Selection
 from kraq_dspy.eval.selection.selecting import select
 from kraq_dspy.eval.statistics import bootstrap_difference
-from kraq_dspy.exam import kinds
-from kraq_dspy.exam.making import TestsetPlan, make_testset
 from kraq_dspy.indexing import build_index
 from kraq_dspy.ports import SilentProgress
+from kraq_dspy.testset import kinds
+from kraq_dspy.testset.making import TestsetPlan, make_testset
 
 PASSAGES, PEOPLE, MADE = 500, 150, 200
 MINUTES = 60.0
@@ -60,8 +60,8 @@ def run(name: str, data: Path, out: Path) -> None:
     if not (folder / "people.jsonl").exists():
         write_part(part_of(load_local(data / name), questions=PEOPLE, passages=PASSAGES), folder)
     if not (folder / "made.jsonl").exists():
-        build_index(folder / "corpus.jsonl", folder / "exam.kraq", progress=Told())
-        with Workspace.open(folder / "exam.kraq") as space:
+        build_index(folder / "corpus.jsonl", folder / "testset.kraq", progress=Told())
+        with Workspace.open(folder / "testset.kraq") as space:
             plan = TestsetPlan(MADE, WITH_EVIDENCE)
             make_testset(space, plan=plan, draft=folder / "made.draft").save(folder / "made.jsonl")
 
@@ -105,7 +105,7 @@ def described(selection: Selection) -> dict[str, Any]:
 
 
 def scores_of(folder: Path, candidate: Candidate) -> dict[str, float]:
-    """What a candidate finds for people's questions, by question."""
+    """What a candidate finds for human questions, by question."""
     plan = SelectionPlan(
         retrievers=(candidate.retriever,), chunk_tokens=(candidate.tokens,), ks=(candidate.k,), minutes=MINUTES
     )
@@ -132,7 +132,7 @@ def report(names: Sequence[str], out: Path) -> None:
         )
         print(f"| {' | '.join(cells)} |")
 
-    print("\n| corpus | picked by people's questions | lost by it | best of the pick's own k | lost to that |")
+    print("\n| corpus | picked by human questions | lost by it | best of the pick's own k | lost to that |")
     print("|---|---|---|---|---|")
     for name, outcome in outcomes.items():
         people, k = outcome["people"], outcome["made"]["pick"]["k"]

@@ -48,7 +48,7 @@ def read_lines(name: str, count: int) -> list[dict[str, Any]]:
 def served(index: Path, model: str, url: str) -> Iterator[tuple[str, int]]:
     """The server's address and process id."""
     command = [sys.executable, "-m", "kraq_dspy", "serve", str(index), "--port", "0"]
-    command += ["--at-once", "32", "--lm", model, "--api-base", url]
+    command += ["--workers", "32", "--lm", model, "--api-base", url]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -32,7 +32,7 @@ from rich.table import Table
 from stand_in import machine
 
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.metrics.answers import contains
+from kraq_dspy.eval.metrics.answers import substring_match
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
@@ -135,7 +135,7 @@ def compared(plain: dspy.Prediction, other: dspy.Prediction, example: Example) -
     return Outcome(
         question=example.question,
         answer=other.answer,
-        exact=contains(example.answers, other.answer) if example.answers else float("nan"),
+        exact=substring_match(example.answers, other.answer) if example.answers else float("nan"),
         support=max(recall_at_k(gold, read, None) for read in documents) if gold else float("nan"),
         clusters=agreement(plain.clusters, other.clusters),
         subsets=jaccard(plain.subsets, other.subsets),

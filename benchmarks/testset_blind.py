@@ -1,4 +1,4 @@
-"""Draws rows of made test sets for a reader who does not know how they were checked.
+"""Draws rows of synthetic test sets for a reader who does not know how they were checked.
 
     python benchmarks/testset_blind.py runs/ranking --sets hotpotqa bioasq --file by-model.jsonl --out runs/blind
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy import Workspace
-from kraq_dspy.exam.testset import Testset, as_line
 from kraq_dspy.records import Chunk, TestsetRow
+from kraq_dspy.testset.testset import Testset, as_line
 
 
 def shown(row: TestsetRow, texts: dict[str, str]) -> dict[str, Any]:

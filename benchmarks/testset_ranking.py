@@ -1,4 +1,4 @@
-"""Holds made test sets against people's questions: do they rank retrieval systems alike?
+"""Holds synthetic test sets against human questions: do they rank retrieval systems alike?
 
     python benchmarks/testset_ranking.py prepare hotpotqa --data DATA --out runs/ranking
     python benchmarks/testset_ranking.py write hotpotqa --out runs/ranking --lm MODEL --api-base URL
@@ -44,13 +44,13 @@ from testset_systems import SYSTEMS, UNBROKEN, UNPOOLED, Find, K, Scores, System
 from kraq_dspy import Workspace
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.eval.datasets import Dataset, load_local
-from kraq_dspy.exam.kinds import SHARES, WITHOUT_ANSWER
-from kraq_dspy.exam.making import TestsetPlan, make_testset
-from kraq_dspy.exam.testset import Testset
-from kraq_dspy.exam.wording import is_about_two
 from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Chunk, TestsetRow, Usage, content_id
 from kraq_dspy.settings import RoleSettings, RunSettings
+from kraq_dspy.testset.kinds import SHARES, WITHOUT_ANSWER
+from kraq_dspy.testset.making import TestsetPlan, make_testset
+from kraq_dspy.testset.testset import Testset
+from kraq_dspy.testset.wording import is_about_two
 
 OVERLAP_MEASURED_ON = ("hotpotqa", "squad", "clapnq")
 CHOSEN_ON = ("hotpotqa", "bioasq")
@@ -86,7 +86,7 @@ def sampled(dataset: Dataset) -> Dataset:
 
 
 def question_sets(space: Workspace, people: Dataset, draft: Path) -> dict[str, Questions]:
-    """People's questions, the made set, and its rivals, as many of each."""
+    """Human questions, the made set, and its rivals, as many of each."""
     n = MOST_MADE
     draw = random.Random(0)
     chunks = list(space.index.all(Chunk))
@@ -335,7 +335,7 @@ def verdicts(scores: Scores, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int
 
 
 def compare(people: Scores, other: Scores, places: Sequence[int]) -> dict[str, Any]:
-    """How the other set ranks these systems, against people's questions."""
+    """How the other set ranks these systems, against human questions."""
     pairs = list(itertools.combinations(places, 2))
     theirs, ours = verdicts(people, pairs), verdicts(other, pairs)
     separated = [pair for pair in pairs if theirs[pair]]
@@ -362,7 +362,7 @@ def tau(first: Scores, second: Scores) -> float:
 
 
 def ceiling(people: Scores, places: Sequence[int]) -> float:
-    """Half of people's questions against the other half, the mean of 50 splits, corrected for the length (Spearman and
+    """Half of human questions against the other half, the mean of 50 splits, corrected for the length (Spearman and
     Brown)."""
     halves = []
     for seed in range(50):
@@ -444,7 +444,7 @@ def decisions(compared: Mapping[str, Any]) -> str:
 
 
 def faults(people: Scores, other: Scores) -> dict[str, int]:
-    """Of the faults that people's questions notice, how many the other set does; how many more it notices; and how
+    """Of the faults that human questions notice, how many the other set does; how many more it notices; and how
     often it says that a broken system is better."""
     places = {system.name: place for place, system in enumerate(SYSTEMS)}
     pairs = [(places[name.partition(",")[0]], place) for name, place in places.items() if SYSTEMS[place].broken]

@@ -8,10 +8,28 @@ from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
-    "BudgetExceededError", "CatalogueConflictError", "CatalogueError", "ConfigError", "CorpusError",
-    "EncoderMismatchError", "EvaluationError", "ExchangeError", "IndexLockedError", "IndexStateError", "KraqError",
-    "MissingExtraError", "MissingLogprobsError", "ModelError", "RemovedDocumentsError", "ScopeError",
-    "ServerDownError", "StateError", "TrainingError", "UnembeddableError", "UnknownRecordError", "UntrustedError",
+    "BudgetExceededError",
+    "ConfigError",
+    "CorpusError",
+    "EncoderMismatchError",
+    "EvaluationError",
+    "ExchangeError",
+    "FaqConflictError",
+    "FaqError",
+    "IndexLockedError",
+    "IndexStateError",
+    "KraqError",
+    "MissingExtraError",
+    "MissingLogprobsError",
+    "ModelError",
+    "RemovedDocumentsError",
+    "ScopeError",
+    "ServerDownError",
+    "StateError",
+    "TrainingError",
+    "UnembeddableError",
+    "UnknownRecordError",
+    "UntrustedError",
     "WorseProgramError",
 ]  # fmt: skip
 
@@ -103,12 +121,12 @@ class StateError(KraqError):
     """A saved program state that does not fit the program."""
 
 
-class CatalogueError(KraqError):
-    """A catalogue of prepared answers that has no such entry, or a file of entries that cannot be read."""
+class FaqError(KraqError):
+    """An FAQ cache of prepared answers that has no such entry, or a file of entries that cannot be read."""
 
 
-class CatalogueConflictError(CatalogueError):
-    """A question that the catalogue answers already, with another answer."""
+class FaqConflictError(FaqError):
+    """A question that the FAQ cache answers already, with another answer."""
 
 
 class WorseProgramError(KraqError):

@@ -12,7 +12,7 @@ from kraq_dspy._internal.both_ways import call as call
 from kraq_dspy._internal.clock import Clock as Clock
 from kraq_dspy._internal.clock import answer_listeners as answer_listeners
 from kraq_dspy._internal.step import FittingPredict as FittingPredict
-from kraq_dspy.asset.store.catalogue import Catalogue as Catalogue
+from kraq_dspy.asset.store.faq import FaqCache as FaqCache
 from kraq_dspy.models.embedders import load_embedder as load_embedder
 from kraq_dspy.models.embedders.text_encoder import as_embedder as as_embedder
 from kraq_dspy.models.lms.adapter import KraqAdapter as KraqAdapter

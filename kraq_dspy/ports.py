@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from kraq_dspy.records import (
     AnswerEvidence,
-    CatalogueEntry,
     Chunk,
     Community,
     Entity,
+    FaqEntry,
     Hit,
     QAPair,
     Question,
@@ -416,20 +416,20 @@ class QAPairSource(Protocol):
 
 
 class PreparedAnswers(Protocol):
-    """What is served of a catalogue. Safe for threads.
+    """What is served of an FAQ cache. Safe for threads.
 
     >>> from kraq_dspy import Workspace
     >>> Workspace.open("ada.kraq").answers.exact("Where did Ada live?") is None  # nothing was prepared
     True
     """
 
-    def exact(self, question: str) -> CatalogueEntry | None:
+    def exact(self, question: str) -> FaqEntry | None:
         """The entry of the same question, case, spaces and final punctuation apart."""
 
-    def entries(self) -> Sequence[CatalogueEntry]:
+    def entries(self) -> Sequence[FaqEntry]:
         """All, by number."""
 
-    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[FaqEntry]:
         """Return up to `k`, of the most similar questions, best first; with a `similarity` above 0
         those alone whose cosine is at least that."""
 

@@ -480,7 +480,7 @@ class AnswerEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogueEntry:
+class FaqEntry:
     """A question with its prepared answer. `number` never changes; `version` counts changes from 1.
 
     `status` is "approved" (kraq gives the answer), "pending" (it waits for an answer, or for

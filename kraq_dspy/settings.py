@@ -285,9 +285,9 @@ class RefusalSettings(Checked):
     section = "refusals"
 
     refuse: bool = True
-    """Refuse such questions. An index that an earlier version made has no floor and refuses
+    """Refuse such questions. An index that an earlier version made has no threshold and refuses
     nothing until `kraq update` has measured one."""
-    floor: Share | None = None
+    threshold: Share | None = None
     """The score below which kraq refuses a question, in [0, 1]. Unset, the one that kraq
     measured for this index."""
     offers: Count = 3

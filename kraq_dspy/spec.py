@@ -139,7 +139,8 @@ def read_options(owner: str, kind: Any, values: Mapping[str, Any]) -> Any:
 
 
 def words_of(flag: str, assignments: Iterable[str]) -> dict[str, Word]:
-    """["walk=0.5"] as {"walk": "0.5"}. Raises ConfigError, which names the `flag`, for what is no NAME=VALUE."""
+    """["pagerank=0.5"] as {"pagerank": "0.5"}. Raises ConfigError, which names the `flag`, for what is no
+    NAME=VALUE."""
     words = {}
     for assignment in assignments:
         name, separator, value = assignment.partition("=")

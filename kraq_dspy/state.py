@@ -225,7 +225,7 @@ class StepStates:
     def __init__(self, files: Sequence[str | Path] = ()) -> None:
         """Raises StateError for a file that is no state, and TypeError for one name in place of a list."""
         if isinstance(files, str | Path):
-            raise TypeError(f"program_states is {files!r:.80}; expected a list of files.")
+            raise TypeError(f"optimized is {files!r:.80}; expected a list of files.")
         self.by_file = {Path(file): read_state(Path(file)) for file in files}
 
     def __bool__(self) -> bool:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "kraq_dspy"
 PAGE = ROOT / "docs" / "datamodel.md"
 IN_PREDICTIONS = (
-    "StageSeconds", "Draft", "FailedDraft", "Score", "SubAnswer", "CatalogueSearch", "Rejected",
+    "StageSeconds", "Draft", "FailedDraft", "Score", "SubAnswer", "FaqSearch", "Rejected",
 )  # fmt: skip
 """What predictions hold besides records, and stands beside the program that makes it."""
 

@@ -33,7 +33,7 @@ FLOORS = (
     "indexing",
     "extend",
     "workspace",
-    "exam",
+    "testset",
     "eval",
     "papers",
     "testing",
@@ -54,7 +54,7 @@ def imports() -> list[tuple[str, str, str]]:
     return arrows
 
 
-def test_the_picture_of_the_packages_is_the_order_of_the_floors_and_what_is_on_disk() -> None:
+def test_the_picture_of_the_packages_is_the_order_of_the_thresholds_and_what_is_on_disk() -> None:
     on_disk = {
         path.name + "/" * path.is_dir()
         for path in PACKAGE.iterdir()

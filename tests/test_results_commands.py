@@ -105,7 +105,7 @@ def parse(command: Any, words: list[str], parent: Any = None) -> None:
         if not hasattr(command, "resolve_command"):
             return
         left = [*getattr(context, "_protected_args", getattr(context, "protected_args", [])), *context.args]
-        if not left:  # a group named without one of its commands: "`kraq catalogue`"
+        if not left:  # a group named without one of its commands: "`kraq faq`"
             return
         _, member, rest = command.resolve_command(context, left)
         parse(member, rest, context)

@@ -54,20 +54,20 @@ HELD = {
     "03_false_premise_is_true": Case(
         "a false premise that the corpus tells",
         (
-            "exam/test_choosing.py::test_a_passage_that_tells_of_both_names_in_one_sentence_says_how_they_are_related",
-            "exam/test_changes.py::test_a_change_that_some_passage_says_is_none",
+            "testset/test_choosing.py::test_a_passage_that_tells_of_both_names_in_one_sentence_says_how_they_are_related",
+            "testset/test_changes.py::test_a_change_that_some_passage_says_is_none",
         ),
     ),
     "04_only_unanswerable_rows": Case(
         "a small corpus gives no fact though it can, and the command that is suggested fails",
         (
-            "exam/test_making.py::test_one_sentence_gives_a_fact_and_the_kinds_that_are_missing_are_named",
-            "exam/test_making.py::test_a_set_of_questions_without_an_answer_is_followed_by_a_command_that_runs",
+            "testset/test_making.py::test_one_sentence_gives_a_fact_and_the_kinds_that_are_missing_are_named",
+            "testset/test_making.py::test_a_set_of_questions_without_an_answer_is_followed_by_a_command_that_runs",
         ),
     ),
     "05_twins_in_gold": Case(
         "near-equal documents are asked about again and again, and gold leaves one of them out",
-        ("exam/test_making.py::test_a_text_that_stands_in_six_documents_is_asked_about_once_and_all_six_are_gold",),
+        ("testset/test_making.py::test_a_text_that_stands_in_six_documents_is_asked_about_once_and_all_six_are_gold",),
     ),
     "06_equal_text_two_groups": Case(
         "a text that two groups own is kept for one of them",
@@ -278,7 +278,7 @@ def far_cell(folder: Path, kraq: WarmShell) -> None:
 def runs_by_line(folder: Path, kraq: WarmShell) -> None:
     build_index(folder / "corpus", folder / "x.kraq")
     for file, out, *gate in (("old.csv", "A"), ("new.csv", "B", "--fail-if-worse", "A")):
-        ended = kraq("eval", "x.kraq", file, "--out", out, "-m", "contains", *gate, cwd=folder)
+        ended = kraq("eval", "x.kraq", file, "--out", out, "-m", "substring_match", *gate, cwd=folder)
         assert ended.returncode == 0, ended.stderr
     assert "3 questions (1 only now)" in ended.stdout
     report = kraq("eval", "report", "A", "B", cwd=folder).stdout

@@ -1,4 +1,4 @@
-"""Hands the questions of an index on as JSON lines, with the catalogue's answers and the passages behind them."""
+"""Hands the questions of an index on as JSON lines, with the FAQ cache's answers and the passages behind them."""
 
 import json
 from collections import Counter
@@ -9,11 +9,11 @@ from typing import Any
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store import access
-from kraq_dspy.asset.store.catalogue import question_key
+from kraq_dspy.asset.store.faq import question_key
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.indexing.catalogue.sources import opened_catalogue
-from kraq_dspy.records import CatalogueEntry, Chunk, Document
+from kraq_dspy.indexing.faq.sources import opened_faq
+from kraq_dspy.records import Chunk, Document, FaqEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def export_dataset(
     if not rows:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "it has no questions"
         raise IndexStateError(
-            f"{str(index.path)!r} gives no row ({reasons}). Answer its questions with `kraq catalogue seed` and "
+            f"{str(index.path)!r} gives no row ({reasons}). Answer its questions with `kraq faq seed` and "
             "approve them, take answers that nobody has approved (--pending), or questions without one (--unanswered)."
         )
 
@@ -58,18 +58,18 @@ def export_dataset(
     return DatasetReport(out, len(rows), left_out)
 
 
-def _entries(index: Index, *, pending: bool) -> list[CatalogueEntry]:
+def _entries(index: Index, *, pending: bool) -> list[FaqEntry]:
     """Never those that are stale: their documents say something else by now."""
-    with opened_catalogue(index.path) as catalogue:
-        if catalogue is None:
+    with opened_faq(index.path) as faq:
+        if faq is None:
             return []
-        return catalogue.entries("approved") + (catalogue.entries("pending") if pending else [])
+        return faq.entries("approved") + (faq.entries("pending") if pending else [])
 
 
 def _rows(
-    index: Index, entries: Sequence[CatalogueEntry], left_out: Counter[str], *, unanswered: bool, passages: int
+    index: Index, entries: Sequence[FaqEntry], left_out: Counter[str], *, unanswered: bool, passages: int
 ) -> Iterator[dict[str, Any]]:
-    """KRAQ questions first, then what the catalogue has besides."""
+    """KRAQ questions first, then what the FAQ cache has besides."""
     answers = {question_key(entry.question): entry for entry in entries if entry.answer}
     deepest = index.deepest_level()
     difficulty = {deepest: "easy", 0: "hard"}
@@ -106,7 +106,7 @@ def _rows(
         chunks = [chunk for each in document_ids for chunk in index.all(Chunk, document_id=each)]
         holding = [chunk for chunk in chunks if entry.answer.casefold() in chunk.text.casefold()]
         yield {
-            "id": f"catalogue-{entry.number}",
+            "id": f"faq-{entry.number}",
             "question": entry.question,
             "answer": entry.answer,
             "supporting_ids": document_ids,

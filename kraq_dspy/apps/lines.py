@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 def prediction_lines(choice: "ProgramChoice", prediction: "dspy.Prediction") -> Iterator[Text]:
     """Yield what the program notes of the prediction; where its declaration has no notes, the keys
     that it names."""
-    if prediction.get("source") == "catalogue" and "search" not in prediction:
-        yield Text(f"prepared in the catalogue: entry {prediction.entry.number}")
+    if prediction.get("source") == "faq" and "search" not in prediction:
+        yield Text(f"prepared in the FAQ cache: entry {prediction.entry.number}")
         return
 
     if prediction.get("source") == "refusal":
-        score, floor = prediction.answerable_score, prediction.floor
+        score, threshold = prediction.answerable_score, prediction.threshold
         yield Text(
-            f"the nearest passages hold {score:.2f} of the question; below {floor:.2f} this corpus does not answer"
+            f"the nearest passages hold {score:.2f} of the question; below {threshold:.2f} this corpus does not answer"
         )
         return
 

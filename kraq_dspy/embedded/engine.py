@@ -22,11 +22,11 @@ from kraq_dspy._internal.recent import Recent
 from kraq_dspy.embedded import extract, judge, pairs, rewrite, summarize
 from kraq_dspy.embedded.answer import UNKNOWN, Similar, account, answer, rated_points, short_answer
 from kraq_dspy.embedded.asking import templates
-from kraq_dspy.embedded.exam import checks, facts, over_many, over_two
 from kraq_dspy.embedded.fitting import fitted
 from kraq_dspy.embedded.names import names_in
 from kraq_dspy.embedded.otherwise import in_other_words
 from kraq_dspy.embedded.prompt import Task, read_task, write_answer
+from kraq_dspy.embedded.testset import checks, facts, over_many, over_two
 from kraq_dspy.errors import ModelError
 from kraq_dspy.language.follow_ups import complete_question
 from kraq_dspy.language.text import content_words, sentences

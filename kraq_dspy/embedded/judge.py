@@ -72,10 +72,10 @@ def _are_initials(short: str, full: Sequence[str]) -> bool:
     return len(short) > 1 and short.lower() == "".join(word[0] for word in full)
 
 
-def matching_number(question: str, catalogue: Sequence[str], similar: Similar) -> int:
+def matching_number(question: str, faq: Sequence[str], similar: Similar) -> int:
     """The number of the entry most like the question, -1 if none is like it."""
     numbers, stored = [], []
-    for line in catalogue:
+    for line in faq:
         number = NUMBERED.match(line)
         if number:
             numbers.append(int(number[1]))

@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.metrics.for_dspy import answer_found as answer_found
     from kraq_dspy.eval.metrics.for_dspy import bleu_1 as bleu_1
     from kraq_dspy.eval.metrics.for_dspy import bleu_4 as bleu_4
-    from kraq_dspy.eval.metrics.for_dspy import contains as contains
     from kraq_dspy.eval.metrics.for_dspy import exact_match as exact_match
     from kraq_dspy.eval.metrics.for_dspy import grounded as grounded
     from kraq_dspy.eval.metrics.for_dspy import meteor as meteor
@@ -43,16 +42,17 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.metrics.for_dspy import rag_quality as rag_quality
     from kraq_dspy.eval.metrics.for_dspy import rouge_l as rouge_l
     from kraq_dspy.eval.metrics.for_dspy import similarity_metric as similarity_metric
+    from kraq_dspy.eval.metrics.for_dspy import substring_match as substring_match
     from kraq_dspy.eval.metrics.for_dspy import token_f1 as token_f1
     from kraq_dspy.eval.metrics.for_dspy import token_precision as token_precision
     from kraq_dspy.eval.metrics.for_dspy import token_recall as token_recall
     from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k as all_supporting_at_k
     from kraq_dspy.eval.metrics.retrieval import average_precision as average_precision
-    from kraq_dspy.eval.metrics.retrieval import hits_at_k as hits_at_k
     from kraq_dspy.eval.metrics.retrieval import mrr as mrr
     from kraq_dspy.eval.metrics.retrieval import ndcg_at_k as ndcg_at_k
     from kraq_dspy.eval.metrics.retrieval import precision_at_k as precision_at_k
     from kraq_dspy.eval.metrics.retrieval import recall_at_k as recall_at_k
+    from kraq_dspy.eval.metrics.retrieval import success_at_k as success_at_k
     from kraq_dspy.eval.question_log import QuestionLog as QuestionLog
     from kraq_dspy.eval.question_log import against_log as against_log
     from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns
@@ -65,11 +65,11 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.statistics import compare as compare
     from kraq_dspy.eval.statistics import permutation_test as permutation_test
     from kraq_dspy.eval.summary import RunSummary as RunSummary
-    from kraq_dspy.exam.making import TestsetPlan as TestsetPlan
-    from kraq_dspy.exam.making import make_testset as make_testset
-    from kraq_dspy.exam.making import make_trainset as make_trainset
-    from kraq_dspy.exam.testset import Testset as Testset
-    from kraq_dspy.exam.upkeep import update_testset as update_testset
+    from kraq_dspy.testset.making import TestsetPlan as TestsetPlan
+    from kraq_dspy.testset.making import make_testset as make_testset
+    from kraq_dspy.testset.making import make_trainset as make_trainset
+    from kraq_dspy.testset.testset import Testset as Testset
+    from kraq_dspy.testset.upkeep import update_testset as update_testset
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -79,12 +79,12 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.eval.evaluation": ("Evaluation", "evaluate"),
         "kraq_dspy.eval.judges": ("BinaryJudge", "Groundedness", "RubricJudge"),
         "kraq_dspy.eval.metrics.for_dspy": (
-            "Metric", "answer_found", "bleu_1", "bleu_4", "contains", "exact_match", "grounded", "meteor",
+            "Metric", "answer_found", "bleu_1", "bleu_4", "substring_match", "exact_match", "grounded", "meteor",
             "named_metric", "own_metric", "paper_match", "rag_metric", "rag_quality", "rouge_l", "similarity_metric",
             "token_f1", "token_precision", "token_recall",
         ),
         "kraq_dspy.eval.metrics.retrieval": (
-            "all_supporting_at_k", "average_precision", "hits_at_k", "mrr", "ndcg_at_k", "precision_at_k",
+            "all_supporting_at_k", "average_precision", "success_at_k", "mrr", "ndcg_at_k", "precision_at_k",
             "recall_at_k",
         ),
         "kraq_dspy.eval.question_log": ("QuestionLog", "against_log"),
@@ -94,9 +94,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.eval.selection.selecting": ("select",),
         "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
         "kraq_dspy.eval.summary": ("RunSummary",),
-        "kraq_dspy.exam.testset": ("Testset",),
+        "kraq_dspy.testset.testset": ("Testset",),
         "kraq_dspy.eval.coverage": ("Coverage", "coverage_of"),
-        "kraq_dspy.exam.making": ("TestsetPlan", "make_testset", "make_trainset"),
-        "kraq_dspy.exam.upkeep": ("update_testset",),
+        "kraq_dspy.testset.making": ("TestsetPlan", "make_testset", "make_trainset"),
+        "kraq_dspy.testset.upkeep": ("update_testset",),
     },
 )  # fmt: skip

@@ -1,10 +1,10 @@
-"""Joins a few of people's questions with an exam and the index's own questions: each mends what the others lack.
+"""Joins a few human questions with a test set and the index's own questions: each mends what the others lack.
 
-    joint = calibrated(scores_by_people, scores_by_exam)
+    joint = calibrated(scores_by_people, scores_by_testset)
     joint.pair("hybrid", "dense")  # the difference, its interval, and whether it is decided
     print(joint.agreement)
 
-People's questions are right and too few; an exam has many rows and a bias that differs from corpus to corpus. The bias
+Human questions are right and too few; a test set has many rows and a bias that differs from corpus to corpus. The bias
 lies between systems, and is estimated from how far the two differ beyond both errors.
 """
 
@@ -26,22 +26,22 @@ from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, paired_difference
 Array = NDArray[np.float64]
 
 PRIOR_QUESTIONS = 20
-"""Questions that the exam's covariance of systems counts for, beside that of people's questions."""
+"""Questions that the test set's covariance of systems counts for, beside that of human questions."""
 BIASES = np.linspace(0.1, 0.5, 9)
-"""Standard deviations of the exam's bias that are weighed. The least is no 0, since a few questions cannot show that an
-exam has no bias. From .05 on, intervals covered .78 to .84 on one of four corpora; where the least was a share of how
-far systems differ by the exam, .86 to .93 on one of four others."""
+"""Standard deviations of the test set's bias that are weighed. The least is no 0, since a few questions cannot show
+that a test set has no bias. From .05 on, intervals covered .78 to .84 on one of four corpora; where the least was a
+share of how far systems differ by the test set, .86 to .93 on one of four others."""
 SCALE_ERROR = 0.25
-"""Standard deviation of the factor between the exam's differences and people's, around 1. With 0, intervals covered
-.89 to .93 on a corpus where the exam's differences are three times people's."""
+"""Standard deviation of the factor between the test set's differences and people's, around 1. With 0, intervals covered
+.89 to .93 on a corpus where the test set's differences are three times people's."""
 MIXES = ((1.0, 0.0), (0.5, 0.5), (0.0, 1.0))
-"""Shares of the exam and of the index's own questions that are weighed against each other."""
+"""Shares of the test set and of the index's own questions that are weighed against each other."""
 SCALES = np.linspace(0, 1.25, 11)
-"""How many times the exam's differences people's may be, for the gate: 0 is an exam that says nothing."""
+"""How many times the test set's differences people's may be, for the gate: 0 is a test set that says nothing."""
 LEAST_SYSTEMS = 3
-"""Fewer make no contrast to learn the bias from: then people's questions decide alone."""
+"""Fewer make no contrast to learn the bias from: then human questions decide alone."""
 LEAST_QUESTIONS = 3
-"""Fewer of people's questions have no spread to speak of."""
+"""Fewer of human questions have no spread to speak of."""
 MOST_FORESEEN = 1000
 """More questions than anybody writes: a pair that needs more is called open."""
 
@@ -66,10 +66,10 @@ class PairVerdict:
 class Calibrated:
     """The joint result for some systems. `means` are joint means over people's kind of questions.
 
-    `is_open` says whether the exam passed the gate; else people's questions decide alone. `weight` is the share of the
-    information that came from the exam and the index's own questions, in [0, 1], and `own_share` what of it the own
+    `is_open` says whether the test set passed the gate; else human questions decide alone. `weight` is the share of the
+    information that came from the test set and the index's own questions, in [0, 1], and `own_share` what of it the own
     questions had. `bias` is the standard deviation of the bias, in the metric's unit; None if the gate is shut.
-    `correlation` is that of the systems' means by people's questions and by the others, None if one of them tells no
+    `correlation` is that of the systems' means by human questions and by the others, None if one of them tells no
     system from another.
     """
 
@@ -77,7 +77,7 @@ class Calibrated:
     means: Mapping[str, float]
     pairs: Mapping[tuple[str, str], PairVerdict]
     n_people: int
-    n_exam: int
+    n_testset: int
     is_open: bool
     weight: float
     bias: float | None
@@ -98,7 +98,7 @@ class Calibrated:
         """Write it as JSON values, with the sentences."""
         pairs = [dataclasses.asdict(pair) | {"is_decided": pair.is_decided} for pair in self.pairs.values()]
         return {
-            "means": dict(self.means), "pairs": pairs, "n_people": self.n_people, "n_exam": self.n_exam,
+            "means": dict(self.means), "pairs": pairs, "n_people": self.n_people, "n_testset": self.n_testset,
             "n_own": self.n_own, "weight": self.weight, "own_share": self.own_share, "bias": self.bias,
             "correlation": self.correlation,
             "agreement": self.agreement, "outlook": self.outlook,
@@ -111,11 +111,11 @@ class Calibrated:
 
     @property
     def agreement(self) -> str:
-        """How far the exam agrees with people's questions, and what weight it got, in sentences."""
-        people = f"{self.n_people} of people's questions"
+        """How far the test set agrees with human questions, and what weight it got, in sentences."""
+        people = f"{self.n_people} human questions"
         if len(self.systems) < LEAST_SYSTEMS:
-            return f"Fewer than {LEAST_SYSTEMS} systems show no bias of an exam, so {people} decide alone."
-        others = f"The exam ({counted(self.n_exam, 'row')})"
+            return f"Fewer than {LEAST_SYSTEMS} systems show no bias of a test set, so {people} decide alone."
+        others = f"The test set ({counted(self.n_testset, 'row')})"
         if not self.n_own:
             verbs = ("does", "agrees", "its", "it has")
         else:
@@ -134,7 +134,7 @@ class Calibrated:
 
     @property
     def outlook(self) -> str:
-        """How many pairs are decided, and how many more of people's questions would decide those that are open."""
+        """How many pairs are decided, and how many more of human questions would decide those that are open."""
         n_open = len(self.undecided)
         pairs, are = counted(len(self.pairs), "pair"), "is" if len(self.pairs) == 1 else "are"
         if not n_open:
@@ -144,58 +144,59 @@ class Calibrated:
         if not needed:
             return f"{said} The others differ too little for questions to decide."
         half = needed[(len(needed) - 1) // 2]
-        return (
-            f"{said} About {needed[0]} more of people's questions would decide the next, {half} half of those in reach."
-        )
+        return f"{said} About {needed[0]} more of human questions would decide the next, {half} half of those in reach."
 
 
 def calibrated(
     people: Mapping[str, Sequence[float]],
-    exam: Mapping[str, Sequence[float]],
+    testset: Mapping[str, Sequence[float]],
     own: Mapping[str, Sequence[float]] | None = None,
 ) -> Calibrated:
-    """Join scores by a few of people's questions with scores by an exam, so that both decide together.
+    """Join scores by a few human questions with scores by a test set, so that both decide together.
 
-    `people` and `exam` map each system to its scores, one for each question in the same order for all systems; the sets
-    of questions differ. `own` are scores by a second exam, such as the questions that the index asked of its own
-    communities. Scores are shares, in [0, 1]. Five of people's questions are enough to begin with.
+    `people` and `testset` map each system to its scores, one for each question in the same order for all systems; the
+    sets of questions differ. `own` are scores by a second test set, such as the questions that the index asked of its
+    own communities. Scores are shares, in [0, 1]. Five human questions are enough to begin with.
 
-    The model is a random-effects one (DerSimonian and Laird, 1986), over contrasts of systems: the exam's true
+    The model is a random-effects one (DerSimonian and Laird, 1986), over contrasts of systems: the test set's true
     differences are people's with a normal bias, which alike systems share, and on a scale that may differ. The size of
-    the bias, and the shares of exam and own questions, are averaged over a grid by the likelihood (Bayesian model
-    averaging: Hoeting et al., 1999). People's covariance is pooled with the exam's, since few questions show it badly.
-    What does not foretell people's scores better than nothing does is shut out by its marginal likelihood, also if its
-    differences have another scale. Prediction-powered inference (Angelopoulos et al., 2023) and ARES (Saad-Falcon et
-    al., 2024) join labels and predictions on the same items. Here the items differ, so the bias lies between systems.
+    the bias, and the shares of test set and own questions, are averaged over a grid by the likelihood (Bayesian model
+    averaging: Hoeting et al., 1999). People's covariance is pooled with the test set's, since few questions show it
+    badly. What does not foretell people's scores better than nothing does is shut out by its marginal likelihood, also
+    if its differences have another scale. Prediction-powered inference (Angelopoulos et al., 2023) and ARES
+    (Saad-Falcon et al., 2024) join labels and predictions on the same items. Here the items differ, so the bias lies
+    between systems.
 
-    With fewer than three systems, nothing shows the bias: people's questions decide alone, by `paired_difference`.
+    With fewer than three systems, nothing shows the bias: human questions decide alone, by `paired_difference`.
     Saturated scores are not taken for certain: a standard error is at least half a question.
 
     Raises EvaluationError for systems that only one side has, scores of unequal number, fewer than three of people's
-    questions or three rows of the exam, and scores outside [0, 1].
+    questions or three rows of the test set, and scores outside [0, 1].
 
     >>> people = {"dense": [1, 1, 0, 1, 1], "bm25": [0, 1, 0, 1, 0], "hybrid": [1, 1, 0, 1, 0]}
-    >>> exam = {"dense": [1, 1, 0, 1] * 25, "bm25": [0, 1, 0, 0] * 25, "hybrid": [1, 1, 0, 0] * 25}
-    >>> joint = calibrated(people, exam)
+    >>> testset = {"dense": [1, 1, 0, 1] * 25, "bm25": [0, 1, 0, 0] * 25, "hybrid": [1, 1, 0, 0] * 25}
+    >>> joint = calibrated(people, testset)
     >>> joint.is_open, joint.pair("dense", "bm25").interval.estimate > 0.3
     (True, True)
     """
-    sides = {"people's questions": people, "the exam": exam}
-    systems, (peoples_scores, *exams) = _checked_scores(sides if own is None else {**sides, "the own questions": own})
-    m, n = len(peoples_scores), sum(map(len, exams))
+    sides = {"human questions": people, "the test set": testset}
+    systems, (peoples_scores, *testsets) = _checked_scores(
+        sides if own is None else {**sides, "the own questions": own}
+    )
+    m, n = len(peoples_scores), sum(map(len, testsets))
     contrasts = _contrasts(len(systems))
     y = peoples_scores.mean(axis=0)
 
-    shape = np.mean([_shape(scores) for scores in exams], axis=0)
-    by_people, by_exams = contrasts @ _covariance(peoples_scores) @ contrasts.T, contrasts @ shape @ contrasts.T
-    pooled = _pooled(by_people, by_exams, m)
+    shape = np.mean([_shape(scores) for scores in testsets], axis=0)
+    by_people, by_testsets = contrasts @ _covariance(peoples_scores) @ contrasts.T, contrasts @ shape @ contrasts.T
+    pooled = _pooled(by_people, by_testsets, m)
     likeness = (np.eye(len(systems)) + shape) / 2
 
     joint = _Joint(
         y=contrasts @ y,
         people_error=pooled / m,
         bias=contrasts @ likeness @ contrasts.T,
-        mixes=_mixed(exams, contrasts),
+        mixes=_mixed(testsets, contrasts),
     )
     is_open = len(systems) >= LEAST_SYSTEMS and joint.passes_gate()
     mean, covariance, bias, shares = joint.posterior() if is_open else (joint.y, joint.people_error, None, None)
@@ -229,25 +230,25 @@ def calibrated(
         means={system: level + float(effect) for system, effect in zip(systems, effects, strict=True)},
         pairs=pairs,
         n_people=m,
-        n_exam=len(exams[0]),
+        n_testset=len(testsets[0]),
         is_open=is_open,
         weight=min(1.0, max(0.0, weight)),
         bias=bias,
         correlation=_correlation(joint.y, joint.likeliest(shares).x),
-        n_own=len(exams[1]) if len(exams) > 1 else 0,
+        n_own=len(testsets[1]) if len(testsets) > 1 else 0,
         own_share=_own_share(shares),
     )
 
 
 def calibrated_rows(
-    people: Sequence[ResultRow], exam: Sequence[ResultRow], metric: str, own: Sequence[ResultRow] = ()
+    people: Sequence[ResultRow], testset: Sequence[ResultRow], metric: str, own: Sequence[ResultRow] = ()
 ) -> Calibrated:
     """`calibrated` over the rows of evaluations of the same systems; a question that failed counts as 0.
 
     Questions that the metric is not defined for are left out. Raises EvaluationError as `calibrated` does.
     """
     of_own = _scores_by_system(own, metric) if own else None
-    return calibrated(_scores_by_system(people, metric), _scores_by_system(exam, metric), of_own)
+    return calibrated(_scores_by_system(people, metric), _scores_by_system(testset, metric), of_own)
 
 
 def _scores_by_system(rows: Sequence[ResultRow], metric: str) -> dict[str, list[float]]:
@@ -262,8 +263,8 @@ def _scores_by_system(rows: Sequence[ResultRow], metric: str) -> dict[str, list[
 
 @dataclass(frozen=True)
 class _Mix:
-    """What the exam says, or it and the index's own questions in some shares, of the contrasts of systems: means `x`,
-    `[systems - 1]`, and their covariance."""
+    """What the test set says, or it and the index's own questions in some shares, of the contrasts of systems: means
+    `x`, `[systems - 1]`, and their covariance."""
 
     x: Array
     error: Array
@@ -272,7 +273,7 @@ class _Mix:
 @dataclass(frozen=True)
 class _Joint:
     """What is known of the contrasts of systems: means by people `y`, `[systems - 1]`, and their covariance, that of
-    the exam's bias at size 1, `[systems - 1, systems - 1]`, and what the exam says."""
+    the test set's bias at size 1, `[systems - 1, systems - 1]`, and what the test set says."""
 
     y: Array
     people_error: Array
@@ -280,8 +281,8 @@ class _Joint:
     mixes: tuple[_Mix, ...]
 
     def passes_gate(self) -> bool:
-        """Whether the exam, at the best of scales, biases and shares on average, foretells people's means better than
-        nothing. Nothing is the same model at scale 0: all systems alike, but for the bias."""
+        """Whether the test set, at the best of scales, biases and shares on average, foretells people's means better
+        than nothing. Nothing is the same model at scale 0: all systems alike, but for the bias."""
         by_scale = []
         for scale in SCALES:
             by_mix = []
@@ -315,17 +316,17 @@ class _Joint:
         return self.mixes[len(self.mixes) // 2 if shares is None else int(shares.argmax())]
 
     def _priors(self, mix: _Mix) -> Array:
-        """The covariance of people's true contrasts around what the exam says, for each size of the bias."""
+        """The covariance of people's true contrasts around what the test set says, for each size of the bias."""
         of_scale = SCALE_ERROR**2 * np.outer(mix.x, mix.x)
         priors: Array = mix.error + of_scale + _squared(BIASES) * self.bias
         return priors
 
 
-def _mixed(exams: Sequence[Array], contrasts: Array) -> tuple[_Mix, ...]:
-    means = [contrasts @ scores.mean(axis=0) for scores in exams]
-    errors = [contrasts @ (_covariance(scores) / len(scores)) @ contrasts.T for scores in exams]
+def _mixed(testsets: Sequence[Array], contrasts: Array) -> tuple[_Mix, ...]:
+    means = [contrasts @ scores.mean(axis=0) for scores in testsets]
+    errors = [contrasts @ (_covariance(scores) / len(scores)) @ contrasts.T for scores in testsets]
     mixes = []
-    for shares in MIXES if len(exams) > 1 else ((1.0,),):
+    for shares in MIXES if len(testsets) > 1 else ((1.0,),):
         x = sum((share * mean for share, mean in zip(shares, means, strict=True)), np.zeros(len(contrasts)))
         error = sum((share**2 * each for share, each in zip(shares, errors, strict=True)), np.zeros_like(errors[0]))
         mixes.append(_Mix(x, error))
@@ -378,13 +379,13 @@ def _covariance(scores: Array) -> Array:
     return joined
 
 
-def _pooled(by_people: Array, by_exams: Array, m: int) -> Array:
-    """People's covariance of contrasts over `m` questions, pooled with the exam's at the same total. An exam that tells
-    no system from another lends nothing."""
-    total = float(np.trace(by_exams))
+def _pooled(by_people: Array, by_testsets: Array, m: int) -> Array:
+    """People's covariance of contrasts over `m` questions, pooled with the test set's at the same total. A test set
+    that tells no system from another lends nothing."""
+    total = float(np.trace(by_testsets))
     if total < 1e-9:
         return by_people
-    alike = by_exams * (float(np.trace(by_people)) / total)
+    alike = by_testsets * (float(np.trace(by_people)) / total)
     pooled: Array = ((m - 1) * by_people + PRIOR_QUESTIONS * alike) / (m - 1 + PRIOR_QUESTIONS)
     return pooled
 
@@ -418,7 +419,7 @@ def _log_mean(logs: Array) -> float:
 
 def _interval_around(difference: float, half: float, m: int, *, is_open: bool) -> Interval:
     """What lies less than `half` from a difference, within the differences that shares can have."""
-    source = "people's questions with an exam" if is_open else "people's questions alone"
+    source = "human questions with a test set" if is_open else "human questions alone"
     return Interval(
         difference, max(-1.0, difference - half), min(1.0, difference + half), 1 - SIGNIFICANT, m, 0, 0, source
     )
@@ -444,15 +445,15 @@ def _correlation(first: Array, second: Array) -> float | None:
 
 
 def _more_questions(difference: float, critical: float, variance: float, variance_alone: float, m: int) -> int | None:
-    """How many more of people's questions would bring the interval's end to 0, if the difference stayed.
+    """How many more of human questions would bring the interval's end to 0, if the difference stayed.
 
-    The information of people's questions grows with their number; that of the exam stays.
+    The information of human questions grows with their number; that of the test set stays.
     """
     if abs(difference) < 1e-9:
         return None
     needed = (critical / abs(difference)) ** 2
-    of_exam = max(0.0, 1 / variance - 1 / variance_alone)
-    total = math.ceil((needed - of_exam) * variance_alone * m)
+    of_testset = max(0.0, 1 / variance - 1 / variance_alone)
+    total = math.ceil((needed - of_testset) * variance_alone * m)
     more = max(1, total - m)
     return more if more <= MOST_FORESEEN else None
 

@@ -31,9 +31,9 @@ class CoveredCommunity:
 class Coverage:
     """All communities, those of the most passages first.
 
-    `refused` are ids of questions that the documents do not answer, as `kraq ask` tells it by the floor of the index;
-    None for an index without a floor. `far` are ids of the others that are near no passage: they touch nothing, and
-    some of them have an answer.
+    `refused` are ids of questions that the documents do not answer, as `kraq ask` tells it by the threshold of the
+    index; None for an index without a threshold. `far` are ids of the others that are near no passage: they touch
+    nothing, and some of them have an answer.
     """
 
     communities: tuple[CoveredCommunity, ...]

@@ -84,7 +84,7 @@ class Evaluation:
         """Write `report.html` into the folder: figures, differences drawn, and a row for each question.
 
         The page is one file that loads nothing; its tables can be sorted and its questions filtered. If people's
-        questions were asked beside an exam (`kraq eval --asked`), what both say together comes first.
+        questions were asked beside a test set (`kraq eval --human`), what both say together comes first.
         """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
@@ -276,7 +276,7 @@ def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example],
     if all(system.is_recorded for system in systems):
         return default_metrics_of(examples)
     if any(system.answers for system in systems):
-        names += ["token_f1", "exact_match", "contains"] if has_answers else []
+        names += ["token_f1", "exact_match", "substring_match"] if has_answers else []
         names.append("grounded")
     if any(example.supporting_ids for example in examples):
         names += [f"recall@{k}", f"mrr@{k}"]

@@ -37,7 +37,7 @@ def rows_as_frame(rows: Sequence[ResultRow]) -> Any:
         }
         if refusal := row.extra.get("refusal"):
             record["answerable"] = refusal["answerable"]
-            record["refused"] = bool(refusal["below_floor"] or refusal["passed_over"])
+            record["refused"] = bool(refusal["below_threshold"] or refusal["passed_over"])
             record["answerable_score"] = refusal["answerable_score"]
         records.append(record)
     return pandas.DataFrame.from_records(records)

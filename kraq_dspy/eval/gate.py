@@ -94,10 +94,10 @@ def require_other_folder(base: Path | None, now: Path) -> None:
         )
 
 
-def under_checks(run: RunSummary, thresholds: Mapping[str, float], *, of_exam: bool = False) -> list[QualityCheck]:
+def under_checks(run: RunSummary, thresholds: Mapping[str, float], *, of_testset: bool = False) -> list[QualityCheck]:
     """Whether the mean of each metric is at least its number, for every system. A question that failed counts as 0.
 
-    `of_exam` says in the text that the mean is the exam's, where people's questions were asked beside it.
+    `of_testset` says in the text that the mean is the test set's, where human questions were asked beside it.
 
     Raises EvaluationError for a metric that the run does not have.
     """
@@ -112,9 +112,9 @@ def under_checks(run: RunSummary, thresholds: Mapping[str, float], *, of_exam: b
             mean, failed = _mean(cell), f" ({counted(cell.n_failed, 'question')} failed)" if cell.n_failed else ""
             passed = mean >= least
             words = f"{'at least' if passed else 'below'} {least:g}"
-            on_exam = " on the exam" if of_exam else ""
+            on_testset = " on the test set" if of_testset else ""
             of_kind = f" in {counted(system.n, 'question')} of the type {kind}" if kind else ""
-            text = f"{metric} of {system.name} is {mean:.3f}{of_kind}{on_exam}{failed}, {words}"
+            text = f"{metric} of {system.name} is {mean:.3f}{of_kind}{on_testset}{failed}, {words}"
             checks.append(QualityCheck(metric, system.name, passed, text))
     return checks
 

@@ -311,18 +311,18 @@ def _refusals(run: RunSummary) -> Iterator[Grid]:
         rates = system.refusals
         if rates is not None:
             false = "-" if rates.false_refusals is None else _interval(rates.false_refusals)
-            shares = (_interval(each) for each in (rates.refused, rates.by_floor, rates.false_answers))
+            shares = (_interval(each) for each in (rates.refused, rates.by_threshold, rates.false_answers))
             rows.append((system.name, *shares, false, f"{rates.unanswerable}", f"{rates.answerable}"))
 
     if rows:
         note = (
-            'Refused: below the floor of the index, or an answer such as "I do not know". Programs are asked all the '
-            "same here; `kraq ask`, chat, the explorer, the API and MCP refuse what is below the floor."
+            'Refused: below the threshold of the index, or an answer such as "I do not know". Programs are asked all the '
+            "same here; `kraq ask`, chat, the explorer, the API and MCP refuse what is below the threshold."
         )
         headings = (
             "system",
             "refused",
-            "by the floor",
+            "by the threshold",
             "false answers",
             "false refusals",
             "unanswerable",

@@ -1,8 +1,8 @@
-"""Joins a run with a few of people's questions, whose rows are in its folder `asked`: for tables, reports and the gate.
+"""Joins a run with a few human questions, whose rows are in its folder `asked`: for tables, reports and the gate.
 
 If the index's own questions were asked, too, their rows are in the folder `own`, and the three decide together.
 
-joint = joint_of_run(Path("runs/now"))  # None if no questions of people's were asked beside the exam
+joint = joint_of_run(Path("runs/now"))  # None if no human questions were asked beside the test set
 checks = joint_worse_checks(Path("runs/base"), Path("runs/now"))
 """
 
@@ -22,7 +22,7 @@ from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, read_run
 from kraq_dspy.workspace import Workspace
 
 ASKED_FOLDER = "asked"
-"""Where a run keeps the rows of people's questions, as a run of its own."""
+"""Where a run keeps the rows of human questions, as a run of its own."""
 
 OWN_FOLDER = "own"
 """Where it keeps those of the index's own questions."""
@@ -31,7 +31,7 @@ MOST_OWN, LEAST_OWN = 60, 20
 
 
 def own_questions(space: Workspace, metric: str) -> list[Example]:
-    """Questions that the index asked of its communities, with the documents that these stand in: a second exam.
+    """Questions that the index asked of its communities, with the documents that these stand in: a second test set.
 
     Sixty of them, always the same ones. None for a metric that wants more than documents, and in an index that has
     fewer than twenty.
@@ -46,27 +46,27 @@ def own_questions(space: Workspace, metric: str) -> list[Example]:
 
 
 def has_peoples_questions(folder: Path) -> bool:
-    """Whether people's questions were asked beside the exam of this run."""
+    """Whether human questions were asked beside the test set of this run."""
     return (folder / ASKED_FOLDER / HEADER_FILE).is_file()
 
 
 def joint_of_run(folder: Path | None) -> tuple[Calibrated, str] | None:
-    """What the exam of a run and people's questions say together, and the metric: the first of people's.
+    """What the test set of a run and human questions say together, and the metric: the first of people's.
 
-    None if people's questions and the exam were not asked of the same systems, two at least. Raises EvaluationError as
+    None if human questions and the test set were not asked of the same systems, two at least. Raises EvaluationError as
     `calibrated` does.
     """
     if folder is None or not has_peoples_questions(folder):
         return None
     header, people = read_run(folder / ASKED_FOLDER)
-    _, exam = read_run(folder)
-    shared = {row.system for row in people} & {row.system for row in exam}
+    _, testset = read_run(folder)
+    shared = {row.system for row in people} & {row.system for row in testset}
     if len(shared) < 2:
         return None
     own = _own_rows(folder, shared)
-    people, exam = ([row for row in rows if row.system in shared] for rows in (people, exam))
+    people, testset = ([row for row in rows if row.system in shared] for rows in (people, testset))
     metric = header.extra["table"]["metrics"][0]
-    return calibrated_rows(people, exam, metric, own), metric
+    return calibrated_rows(people, testset, metric, own), metric
 
 
 def joint_grids(folder: Path | None) -> list[Grid]:
@@ -76,20 +76,20 @@ def joint_grids(folder: Path | None) -> list[Grid]:
 
 
 def require_enough(peoples: Sequence[Example]) -> None:
-    """Raise EvaluationError, before anything is asked, for too few of people's questions."""
+    """Raise EvaluationError, before anything is asked, for too few of human questions."""
     if len(peoples) < LEAST_QUESTIONS:
         raise EvaluationError(
-            f"--asked has {counted(len(peoples), 'question')} of people's to score by; expected {LEAST_QUESTIONS} at "
+            f"--human has {counted(len(peoples), 'human question')} to score by; expected {LEAST_QUESTIONS} at "
             "least, and better five to ten."
         )
 
 
 def require_several(n_systems: int) -> None:
-    """Raise ConfigError for one system: people's questions and an exam judge differences of systems."""
+    """Raise ConfigError for one system: human questions and a test set judge differences of systems."""
     if n_systems < 2:
         raise ConfigError(
-            "--asked judges differences of systems, and there is one. Name several (-r dense -r bm25 -r hybrid), or "
-            "leave --asked out: then the exam decides alone."
+            "--human judges differences of systems, and there is one. Name several (-r dense -r bm25 -r hybrid), or "
+            "leave --human out: then the test set decides alone."
         )
 
 
@@ -108,8 +108,8 @@ def joint_grid(joint: Calibrated, metric: str, *, beside: str = "") -> Grid:
             strong.add((place, 1))
         rows.append((f"{pair.first} - {pair.second}", _signed(pair), outlook_of(pair)))
     return Grid(
-        f"{metric}, people's questions and the exam together",
-        ("systems", "difference", "people's questions that would decide"),
+        f"{metric}, human questions and the test set together",
+        ("systems", "difference", "human questions that would decide"),
         tuple(rows),
         frozenset(strong),
         f"{joint.agreement} {joint.outlook}",
@@ -129,40 +129,40 @@ def outlook_of(pair: PairVerdict) -> str:
 def joint_worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None) -> list[QualityCheck]:
     """Whether the joint interval of what a system has more than in the base run lies below 0, for every system of both.
 
-    Before and now are systems of one `calibrated`: both were asked the same exam and the same few of people's
+    Before and now are systems of one `calibrated`: both were asked the same test set and the same few of people's
     questions. Only questions that both runs have count, by id or by text (`comparing.with_shared_ids`). Without
     `metrics`, the first of `gate.FIRST_OF` that both runs have decides. A system of which more questions fail
     than then is worse, whatever the others score.
 
-    Raises EvaluationError if one of the runs has no questions of people's, or both have nothing in common.
+    Raises EvaluationError if one of the runs has no human questions, or both have nothing in common.
     """
     require_peoples_questions(base)
     require_peoples_questions(now)
-    exam, pairs = _shared_rows(base, now)
+    testset, pairs = _shared_rows(base, now)
     people, pairs_of_people = _shared_rows(base / ASKED_FOLDER, now / ASKED_FOLDER)
     pairs = [pair for pair in pairs if pair in pairs_of_people]
     named = {label for pair in pairs for label in pair}
-    exam, people = ([row for row in rows if row.system in named] for rows in (exam, people))
+    testset, people = ([row for row in rows if row.system in named] for rows in (testset, people))
     own = _shared_own_rows(base, now, named)
 
     checks = []
-    for metric in judged_metrics(_metrics_of(exam), metrics):
+    for metric in judged_metrics(_metrics_of(testset), metrics):
         of_own = own if all(metric in row.metrics or row.failure for row in own) else []
-        joint = calibrated_rows(people, exam, metric, of_own)
+        joint = calibrated_rows(people, testset, metric, of_own)
         checks += [_check(joint, metric, before, after) for before, after in pairs]
     if not checks:
         raise EvaluationError(
             f"{str(base)!r} and {str(now)!r} share no system with a metric of: {', '.join(metrics or FIRST_OF)}."
         )
-    return checks + _failed_checks([*exam, *people], pairs)
+    return checks + _failed_checks([*testset, *people], pairs)
 
 
 def require_peoples_questions(folder: Path) -> None:
-    """Raise EvaluationError for a run whose exam would decide alone."""
+    """Raise EvaluationError for a run whose test set would decide alone."""
     if not has_peoples_questions(folder):
         raise EvaluationError(
-            f"The run in {str(folder)!r} has no questions of people's, so the exam alone would decide. Make it "
-            f"again with them (kraq eval ... --asked FILE --out {folder}), or leave --asked out here."
+            f"The run in {str(folder)!r} has no human questions, so the test set alone would decide. Make it "
+            f"again with them (kraq eval ... --human FILE --out {folder}), or leave --human out here."
         )
 
 
@@ -206,10 +206,10 @@ def _check(joint: Calibrated, metric: str, before: str, after: str) -> QualityCh
     name = after.removesuffix(", now")
     words = "no worse than" if passed else "worse than"
     own = f" and {counted(joint.n_own, 'question')} of the index" if joint.n_own else ""
-    exam = f"{counted(joint.n_exam, 'row')} of the exam{own} with {100 * joint.weight:.0f} % of the weight"
+    testset = f"{counted(joint.n_testset, 'row')} of the test set{own} with {100 * joint.weight:.0f} % of the weight"
     text = (
-        f"{metric} of {name} is {words} before: {_signed(pair)}, by {counted(joint.n_people, 'question')} of people's "
-        f"and {exam}"
+        f"{metric} of {name} is {words} before: {_signed(pair)}, by {counted(joint.n_people, 'human question')} "
+        f"and {testset}"
     )
     return QualityCheck(metric, name, passed, text)
 

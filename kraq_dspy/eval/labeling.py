@@ -1,4 +1,4 @@
-"""Keeps which passages answer people's questions, as a person marks them one question after another.
+"""Keeps which passages answer human questions, as a person marks them one question after another.
 
     labeling = Labeling(space, read_questions("log.csv"), "few.jsonl", n=10)
     while (question := labeling.next()) is not None:
@@ -21,13 +21,13 @@ import numpy as np
 
 from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.exam.difficulty import overlap
-from kraq_dspy.exam.gold import gold_passage
-from kraq_dspy.exam.gold_finder import UNLIKE, GoldFinder, Pool, nearness
-from kraq_dspy.exam.testset import Testset
 from kraq_dspy.language.text import sentences
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import APPROVED, Chunk, Entity, GoldPassage, TestsetRow, content_id
+from kraq_dspy.testset.difficulty import overlap
+from kraq_dspy.testset.gold import gold_passage
+from kraq_dspy.testset.gold_finder import UNLIKE, GoldFinder, Pool, nearness
+from kraq_dspy.testset.testset import Testset
 from kraq_dspy.workspace import Workspace
 
 PERSON = "a person"

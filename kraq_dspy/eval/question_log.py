@@ -20,7 +20,7 @@ from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, rea
 from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 from kraq_dspy.eval.terminal import print_grid, write_page
-from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.indexing.refusals.scoring import PassageScorer
 from kraq_dspy.ports import Progress, SilentProgress, Vectors
 from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace
@@ -154,7 +154,7 @@ def against_log(
 
     It compares the index's own questions with its titles and headings, with these as "How do I
     ...?", and with the questions of random passages if `kraq index --random-questions` made them.
-    The ceiling is other people's questions: one half of the log (as many as the index has
+    The ceiling is other human questions: one half of the log (as many as the index has
     questions, drawn by the seed) against the other.
 
     >>> against_log(space, "asked.csv").write("report")  # doctest: +SKIP

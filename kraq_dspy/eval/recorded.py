@@ -75,7 +75,7 @@ def default_metrics_of(examples: Sequence[Example]) -> list[str]:
     Raises EvaluationError if nothing can: there are neither right answers nor passages.
     """
     has_answers = any(example.answers for example in examples)
-    names = ["token_f1", "exact_match", "contains"] if has_answers else []
+    names = ["token_f1", "exact_match", "substring_match"] if has_answers else []
     if has_passages(examples):
         names.append("grounded")
         if has_document_ids(examples) and any(example.supporting_ids for example in examples):

@@ -18,8 +18,8 @@ class RefusalRates:
     """How a system dealt with `unanswerable` questions, and with the `answerable` ones of the same
     file.
 
-    `refused` is the share of unanswerable questions that the index's floor or the answer ("I do not
-    know") refuses, and `by_floor` the share that the floor alone refuses. `false_answers` is the
+    `refused` is the share of unanswerable questions that the index's threshold or the answer ("I do not
+    know") refuses, and `by_threshold` the share that the threshold alone refuses. `false_answers` is the
     rest, which got an answer. `false_refusals` is the share of the answerable ones that were
     refused or passed over.
     """
@@ -27,7 +27,7 @@ class RefusalRates:
     unanswerable: int
     answerable: int
     refused: Interval
-    by_floor: Interval
+    by_threshold: Interval
     false_answers: Interval
     false_refusals: Interval | None
 
@@ -42,11 +42,11 @@ def is_answerable(example: Example) -> bool:
 
 
 def what_was_told(example: Example, prediction: dspy.Prediction, *, answers: bool) -> dict[str, Any]:
-    """What a row keeps of it: whether it is answerable, whether the floor refuses it, whether an answer passed over it
-    (None of a retriever, which gives none)."""
+    """What a row keeps of it: whether it is answerable, whether the threshold refuses it, whether an answer passed over
+    it (None of a retriever, which gives none)."""
     return {
         "answerable": is_answerable(example),
-        "below_floor": prediction.get("answerable") is False,
+        "below_threshold": prediction.get("answerable") is False,
         "passed_over": not is_answered(prediction) if answers else None,
         "answerable_score": prediction.get("answerable_score"),
     }
@@ -56,7 +56,7 @@ def refusal_rates(rows: Sequence[ResultRow], *, seed: int = 0) -> RefusalRates |
     """Count the refusals of one system's rows that were answered; None if none of them is
     unanswerable.
 
-    >>> told = {"answerable": False, "below_floor": True, "passed_over": False}
+    >>> told = {"answerable": False, "below_threshold": True, "passed_over": False}
     >>> refusal_rates([ResultRow("q1", "rag", extra={"refusal": told})]).refused.estimate
     1.0
     """
@@ -71,14 +71,14 @@ def refusal_rates(rows: Sequence[ResultRow], *, seed: int = 0) -> RefusalRates |
         unanswerable=len(unanswerable),
         answerable=len(answerable),
         refused=_share(refused, seed),
-        by_floor=_share([bool(each["below_floor"]) for each in unanswerable], seed),
+        by_threshold=_share([bool(each["below_threshold"]) for each in unanswerable], seed),
         false_answers=_share([not each for each in refused], seed),
         false_refusals=_share([_is_refused(each) for each in answerable], seed) if answerable else None,
     )
 
 
 def _is_refused(refusal: Mapping[str, Any]) -> bool:
-    return bool(refusal["below_floor"] or refusal["passed_over"])
+    return bool(refusal["below_threshold"] or refusal["passed_over"])
 
 
 def _share(values: Sequence[bool], seed: int) -> Interval:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-OPENED = "`Workspace.open(DIR, program_states=[...])`"
+OPENED = "`Workspace.open(DIR, optimized=[...])`"
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """A part of the library that asks steps. `commands` take their states by `--program-state`, in Python it is
+    """A part of the library that asks steps. `commands` take their states by `--optimized`, in Python it is
     `in_python`."""
 
     commands: tuple[str, ...]
@@ -16,13 +16,13 @@ class Asker:
 
 
 ASKERS: Mapping[str, Asker] = {
-    "answering": Asker(("ask", "serve", "mcp", "eval", "select", "catalogue seed"), OPENED),
+    "answering": Asker(("ask", "serve", "mcp", "eval", "select", "FAQ cache seed"), OPENED),
     "conversation": Asker(("ask", "serve", "mcp"), f"{OPENED}, `space.ask(history=...)`"),
-    "building": Asker(("index", "select"), "`build_index(program_states=[...])`"),
+    "building": Asker(("index", "select"), "`build_index(optimized=[...])`"),
     "preparing": Asker(("precompute",), OPENED),
     "examining": Asker(("testset make", "testset update", "testset coverage"), f"{OPENED}, `make_testset`"),
     "judging": Asker(("eval",), f"{OPENED}, `evaluate(space=...)`"),
-    "synthesizing": Asker(("catalogue seed --of passages",), f"{OPENED}, `make_synthetic_pairs`"),
+    "synthesizing": Asker(("FAQ cache seed --of passages",), f"{OPENED}, `make_synthetic_pairs`"),
     "describing": Asker(("index --domain",), "`describe_domain(lm=LanguageModels(states=StepStates([...])))`"),
     "teaching": Asker(("finetune pairs",), "`load_state(step, FILE)`, `teach(step=...)`"),
     "rephrasing": Asker((), "`load_state` into the `rephrase` of the table of QA search"),

@@ -19,9 +19,7 @@ from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import normalise_answer
-from kraq_dspy.exam.corpus import Corpus
-from kraq_dspy.exam.kinds import FACT, materials_of
-from kraq_dspy.indexing.catalogue.evidence import evidence_for
+from kraq_dspy.indexing.faq.evidence import evidence_for
 from kraq_dspy.models.lms.roles import make_lm, own_adapter, rule_based_models
 from kraq_dspy.optimize.rows import MIN_ROWS, Row
 from kraq_dspy.programs.kraq.describe import shown_summary
@@ -29,6 +27,8 @@ from kraq_dspy.programs.kraq.element_list import ElementList
 from kraq_dspy.programs.qa_search.program import NO_MATCH
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.testset.corpus import Corpus
+from kraq_dspy.testset.kinds import FACT, materials_of
 from kraq_dspy.workspace import Workspace
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ CENTRAL = 5
 """Names of a community that its summary should have."""
 
 LISTED = 5
-"""Questions of a catalogue among which one is to be found."""
+"""Questions of an FAQ cache among which one is to be found."""
 
 _NAME_INSIDE = re.compile(r"(?<= )(?:the )?[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*)*")
 """A name in a question, in whose place "it" points to what nobody sees."""
@@ -53,7 +53,7 @@ KNOWN_PAIRS = "its known pairs"
 
 PAIRS_LACK = (
     "The index holds no question with a known answer, and no passage that one can be asked of. Give rows of your own, "
-    "approve answers (kraq catalogue), or let a model write pairs of its passages: kraq precompute DIR qa-pairs."
+    "approve answers (kraq faq), or let a model write pairs of its passages: kraq precompute DIR qa-pairs."
 )
 
 
@@ -68,7 +68,7 @@ class KnownPair:
 
 
 def known_pairs(space: Workspace) -> list[KnownPair]:
-    """Approved answers of the index's catalogue; without any, the pairs of `kraq precompute DIR qa-pairs`; without
+    """Approved answers of the index's FAQ cache; without any, the pairs of `kraq precompute DIR qa-pairs`; without
     these, a training set that the embedded reader makes of the index.
 
     Raises EvaluationError if there is none of them.
@@ -82,7 +82,7 @@ def known_pairs(space: Workspace) -> list[KnownPair]:
 def source_of_pairs(space: Workspace) -> str:
     """Say in words where `known_pairs` has them from."""
     if _approved_pairs(space):
-        return "approved answers of its catalogue"
+        return "approved answers of its FAQ cache"
     if _prepared_pairs(space):
         return "pairs that a model wrote of its passages (kraq precompute qa-pairs)"
     return "questions that the embedded reader asked of its passages (space.trainset)"
@@ -332,13 +332,13 @@ def same_entity_rows(space: Workspace) -> list[Row]:
     return _evenly_drawn(rows)
 
 
-def exam_rows(space: Workspace, kind: str) -> list[Row]:
+def testset_rows(space: Workspace, kind: str) -> list[Row]:
     """Return what a test set's questions of one kind are asked of."""
     materials = materials_of(Corpus.of(space), kind, seed=0)
     return _evenly_drawn([dict(material.inputs) for material in materials])
 
 
-def exam_check_rows(space: Workspace, output: str) -> list[Row]:
+def testset_check_rows(space: Workspace, output: str) -> list[Row]:
     """Questions with answer and passage, each beside one that is not right: another's passage or answer, or a question
     that points to what nobody sees."""
     rows: list[Row] = []
@@ -358,7 +358,7 @@ def exam_check_rows(space: Workspace, output: str) -> list[Row]:
     return rows
 
 
-def exam_wording_rows(space: Workspace) -> list[Row]:
+def testset_wording_rows(space: Workspace) -> list[Row]:
     """Questions, and the words of their passages that they are to do without."""
     rows: list[Row] = []
     for pair in _made_pairs(space):

@@ -10,8 +10,6 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric
 from kraq_dspy.eval.metrics.generation import BertScorer
-from kraq_dspy.exam.asking import AskForRow, PutOtherwise
-from kraq_dspy.exam.kinds import KINDS
 from kraq_dspy.optimize import examples, index_rows, step_metrics
 from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, list_cell, number_cell, truth_cell
 from kraq_dspy.optimize.rows import Row
@@ -45,6 +43,8 @@ from kraq_dspy.signatures import (
     VerifyDraft,
 )
 from kraq_dspy.state import SavableModule
+from kraq_dspy.testset.asking import AskForRow, PutOtherwise
+from kraq_dspy.testset.kinds import KINDS
 from kraq_dspy.workspace import Workspace
 
 AUDIENCE = "people who look things up in this corpus"
@@ -156,7 +156,7 @@ def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
         example=examples.inputs_alone(*inputs),
         metric_names=("usable",),
         metrics=_fixed(step_metrics.USABLE),
-        index_rows=lambda space: index_rows.exam_rows(space, kind),
+        index_rows=lambda space: index_rows.testset_rows(space, kind),
         own_rows="its passages and names",
         cells=dict.fromkeys(examples.IN_LISTS, list_cell),
     )
@@ -173,7 +173,7 @@ def _checks_testset(name: str, signature: type[dspy.Signature], output: str, *in
         example=examples.checked_row(output, *inputs),
         metric_names=("agreement",),
         metrics=_fixed(step_metrics.agreement_metric(output)),
-        index_rows=lambda space: index_rows.exam_check_rows(space, output),
+        index_rows=lambda space: index_rows.testset_check_rows(space, output),
         own_rows="questions that it answers, also with another's passage",
         labelled=True,
         cells={output: truth_cell},
@@ -419,7 +419,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             example=examples.inputs_alone("question", "avoid"),
             metric_names=("other_words",),
             metrics=_fixed(step_metrics.OTHER_WORDS),
-            index_rows=index_rows.exam_wording_rows,
+            index_rows=index_rows.testset_wording_rows,
             own_rows="questions that it answers, and their words",
             cells={"avoid": list_cell},
         ),

@@ -41,7 +41,7 @@ class Figures:
 
     @property
     def title(self) -> str:
-        """What the table shows, with the true size of a catalogue or a corpus that is smaller than the paper's."""
+        """What the table shows, with the true size of an FAQ cache or a corpus that is smaller than the paper's."""
         sizes = sorted(set(filter(None, self.smaller)))
         here = f" (here of {', '.join(sizes)})" if sizes else ""
         return f"{self.table.paper}, {self.table.number}: {self.table.shows}{here}"
@@ -153,7 +153,7 @@ def _without_score(system: SystemSummary, metric: str) -> int:
 
 
 def _smaller_size(run: RunSummary | None, cells: Sequence[TablePart]) -> str:
-    """What there was less of than a system of the cells asks for: prepared answers in its catalogue or in a block of
+    """What there was less of than a system of the cells asks for: prepared answers in its FAQ cache or in a block of
     it, or passages in the corpus. Empty if there was enough, or a run does not say."""
     if run is None:
         return ""

@@ -27,7 +27,7 @@ STEEP, FLAT = 0.5, 0.9
 
 @dataclass(frozen=True)
 class AdaptiveOptions:
-    walk: float = option(0.6, "The largest weight of the walk over the graph, 0 for none.", least=0, most=1)
+    pagerank: float = option(0.6, "The largest weight of personalized PageRank, 0 for none.", least=0, most=1)
     pool: int = option(50, "Candidates from each side.", least=1)
     start: int = option(20, "Hits that the walk starts from.", least=1)
     sharpness: float = option(10.0, "How much more a better hit counts at the start.", least=0)
@@ -68,14 +68,14 @@ class AdaptiveRetriever(Retrieving):
     graph: WalkedGraph
     chunks: ChunkSource
     _: KW_ONLY
-    most: float = AdaptiveOptions.walk
+    most: float = AdaptiveOptions.pagerank
     pool: int = AdaptiveOptions.pool
     start: int = AdaptiveOptions.start
     sharpness: float = AdaptiveOptions.sharpness
     damping: float = AdaptiveOptions.damping
 
     def __post_init__(self) -> None:
-        options_of(AdaptiveOptions)["walk"].require("most", self.most)
+        options_of(AdaptiveOptions)["pagerank"].require("most", self.most)
         require_options(
             AdaptiveOptions, pool=self.pool, start=self.start, sharpness=self.sharpness, damping=self.damping
         )
@@ -153,7 +153,7 @@ def _mixed_scores(ranking: Sequence[Hit], share_of_visits: Mapping[str, float], 
     return scores
 
 
-def graph_weight(scores: Sequence[float], most: float = AdaptiveOptions.walk) -> float:
+def graph_weight(scores: Sequence[float], most: float = AdaptiveOptions.pagerank) -> float:
     """The graph's say in a ranking with these scores, best first: 0 if they are flat, `most` where they fall off.
 
     0 as well if nothing scores above 0: there is no hit to start from.
@@ -167,7 +167,7 @@ def graph_weight(scores: Sequence[float], most: float = AdaptiveOptions.walk) ->
 def make_adaptive(space: Space, options: AdaptiveOptions) -> AdaptiveRetriever:
     own = asdict(options)
     retrieve = space.retriever("hybrid", weight=own.pop("weight"), okapi=own.pop("okapi"))
-    return AdaptiveRetriever(retrieve, space.passage_graph, space.index, most=own.pop("walk"), **own)
+    return AdaptiveRetriever(retrieve, space.passage_graph, space.index, most=own.pop("pagerank"), **own)
 
 
 ADAPTIVE = RetrieverSpec(

@@ -221,7 +221,7 @@ def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None
 
 def require_questions(space: Space, source: str) -> None:
     """Raise IndexStateError, with the command that makes them, for an index without questions of the source: without
-    them an arm would be retrieval alone, and be reported as something else."""
+    them a condition would be retrieval alone, and be reported as something else."""
     if has_questions(space, source):
         return
     if source == "random":

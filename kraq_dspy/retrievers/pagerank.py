@@ -112,7 +112,7 @@ def make_pagerank(space: Space, options: PageRankOptions) -> PageRankRetriever:
 
 PAGERANK = RetrieverSpec(
     "pagerank",
-    "Evidence over several steps: a walk over the graph.",
+    "Evidence over several steps: personalized PageRank over the graph.",
     make_pagerank,
     "PageRankRetriever",
     PageRankOptions,

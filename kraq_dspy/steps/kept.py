@@ -5,7 +5,7 @@ nothing but failures happens the fault is not in the items, and the run ends wit
 spent budget, a server that is down) is a KraqError, and does. So a run that was interrupted, in whatever way, is
 started again with the same command, and asks only for what is missing.
 
-Where outcomes stay is a `Keeper`'s affair: the results of an index (`StageResults`), a catalogue, a file of JSON lines
+Where outcomes stay is a `Keeper`'s affair: the results of an index (`StageResults`), an FAQ cache, a file of JSON lines
 (`OutcomesInFile`).
 What runs in threads (the tables of `eval/`) shares `failures.StageFailures` and `concurrency.as_done`.
 """

@@ -15,7 +15,7 @@ from kraq_dspy._internal.clock import answer_listeners
 from kraq_dspy._internal.rag_prediction import RagPrediction
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.errors import ConfigError, KraqError, UnknownRecordError
-from kraq_dspy.indexing.catalogue.evidence import evidence_for
+from kraq_dspy.indexing.faq.evidence import evidence_for
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import answerer_for, fill_in, own_adapter
 from kraq_dspy.programs.conversation import HistoryLike, StandaloneQuestion
@@ -88,7 +88,7 @@ class Answering(ProgramMaker):
         The prediction has `flaws` (in words) if a reply behind it was cut off, withheld or only
         partly readable. Its `next_questions`, at most as many as you ask for, are questions that
         the index answers (`SuggestedQuestion`). `answerable` says whether the documents answer the
-        complete question, by the `answerable_score`; both are None if the index has no floor.
+        complete question, by the `answerable_score`; both are None if the index has no threshold.
 
         Nothing is searched for thanks and greetings, which get a word in return, nor for "Where was
         he born?" if nobody was named: the answer asks for the name. Such a prediction has no hits,
@@ -191,9 +191,9 @@ class Answering(ProgramMaker):
             yield await call(self._followed, with_flaws(prediction, flaws), complete, judged, turn.next_questions)
 
     def prepared(self, question: str) -> dspy.Prediction | None:
-        """The catalogue's approved answer to a question that is there word for word, with its passages; None without.
+        """The FAQ cache's approved answer to a question that is there word for word, with its passages; None without.
 
-        `kraq catalogue seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`
+        `kraq faq seed DIR --starters 12 --approve` prepares those to the starters, and `kraq ask`
         and `serve` give them at once if nobody chose a program.
 
         >>> space.prepared(space.starters(1)[0].text).hits  # doctest: +SKIP
@@ -208,7 +208,7 @@ class Answering(ProgramMaker):
         except UnknownRecordError:  # its documents were cut anew
             chunks = []
         hits = [Hit(chunk, 1.0, question, "prepared") for chunk in chunks]
-        prediction = RagPrediction(answer=entry.answer, hits=hits, entry=entry, source="catalogue")
+        prediction = RagPrediction(answer=entry.answer, hits=hits, entry=entry, source="faq")
         prediction = self._followed(prediction, dspy.Prediction(question=question, asked=question), None, NEXT)
         prediction.answerable = True  # somebody approved the answer
         return prediction
@@ -246,7 +246,7 @@ class Answering(ProgramMaker):
 
     @cached_property
     def _judge(self) -> AnswerabilityJudge:
-        return AnswerabilityJudge(self.index, self.embedder, self.models.settings.refusals.floor)
+        return AnswerabilityJudge(self.index, self.embedder, self.models.settings.refusals.threshold)
 
     def _refused(self, complete: dspy.Prediction, judged: Answerability) -> dspy.Prediction:
         """The refusal of a question that the documents do not answer, with what they do."""

@@ -93,7 +93,7 @@ class NewestState:
                         if newer.has_labels and not self._space.has_labels:
                             logger.error(
                                 "The documents of %s say now who may read them. Nobody is answered without a scope: "
-                                "start again with --as LABEL, --as-owner or a file of tokens with labels.",
+                                "start again with --scope LABEL, --owner or a file of tokens with labels.",
                                 self._path,
                             )
                         left, self._former = self._former, [(time.monotonic(), self._space)]

@@ -12,7 +12,7 @@ from typing import Self
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.scope import Scope
-from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+from kraq_dspy.asset.store.faq import FAQ, FaqCache
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
@@ -94,8 +94,8 @@ class OpenedIndex(SharedByCopies):
         if self.has_labels:
             raise ScopeError(
                 f"{str(self._index.path)!r} says who may read its documents, so it answers nobody in particular. Say "
-                "who asks: space.scoped(Scope(['LABEL'])), or --as LABEL; its owner says Scope.everything(), or "
-                "--as-owner."
+                "who asks: space.scoped(Scope(['LABEL'])), or --scope LABEL; its owner says Scope.everything(), or "
+                "--owner."
             )
 
     @property
@@ -126,7 +126,7 @@ class OpenedIndex(SharedByCopies):
         if not labels or not Scope(labels).reads_no_more_than(self.scope.labels):
             raise ScopeError(
                 f"{source.name!r} may hold examples of what {self.scope!r} may not read. Compile the program in this "
-                "scope: kraq optimize ... --index DIR --as LABEL"
+                "scope: kraq optimize ... --index DIR --scope LABEL"
             )
 
     @property
@@ -144,7 +144,7 @@ class OpenedIndex(SharedByCopies):
         lm: ModelsLike | None = None,
         write: bool = False,
         trust: bool = False,
-        program_states: Sequence[str | Path] = (),
+        optimized: Sequence[str | Path] = (),
     ) -> Self:
         """Open an index, to ask it.
 
@@ -160,7 +160,7 @@ class OpenedIndex(SharedByCopies):
             write: also lets the workspace change the index, as preparations do.
             trust: agrees to the servers that an index of somebody else names. An index that this account made needs
                 no such word.
-            program_states: files of `kraq optimize`. Whatever is asked through this workspace gets what they hold of
+            optimized: files of `kraq optimize`. Whatever is asked through this workspace gets what they hold of
                 its steps: programs, retrievers that rewrite, the completion of a conversation's questions, judges, and
                 the steps of test sets.
 
@@ -185,8 +185,8 @@ class OpenedIndex(SharedByCopies):
                 encoder = as_embedder(embedder)
             index.require_encoder(encoder)
             own = as_models(lm, settings, embedder=encoder)
-            if program_states:
-                own.states = StepStates(program_states)
+            if optimized:
+                own.states = StepStates(optimized)
             return cls(index, encoder, own)
         except BaseException:
             index.close()  # with its lock
@@ -272,31 +272,31 @@ class OpenedIndex(SharedByCopies):
 
     @property
     def has_answers(self) -> bool:
-        """Whether the index has a catalogue of prepared answers, approved or not."""
-        return (self.path / CATALOGUE).is_file()
+        """Whether the index has an FAQ cache, approved or not."""
+        return (self.path / FAQ).is_file()
 
     @cached_property
     def answers(self) -> ServedAnswers:
-        """The index's catalogue of prepared answers, for QA search; an empty one if there was none.
+        """The index's FAQ cache of prepared answers, for QA search; an empty one if there was none.
 
         A view has only the answers that name documents, all of them in the view.
         """
-        store = self.index.vectors_named("catalogue")
+        store = self.index.vectors_named("faq")
         readable = None if self.part is None else self.part.document_ids
-        return ServedAnswers(self._catalogue(), store, self.embedder, readable=readable)
+        return ServedAnswers(self._faq(), store, self.embedder, readable=readable)
 
-    def _catalogue(self) -> Catalogue:
+    def _faq(self) -> FaqCache:
         """Open it for notes on unanswered questions if the folder is writable; otherwise for
         reading, or an empty one."""
-        path = self.path / CATALOGUE
+        path = self.path / FAQ
         try:
-            return Catalogue(path)
+            return FaqCache(path)
         except IndexStateError:
             if path.is_file():
-                return Catalogue(path, write=False)
+                return FaqCache(path, write=False)
             if os.access(self.path, os.W_OK):
                 raise
-        return Catalogue(self.index.folder_apart() / CATALOGUE)
+        return FaqCache(self.index.folder_apart() / FAQ)
 
     @cached_property
     def stored_pairs(self) -> StoredPairs:

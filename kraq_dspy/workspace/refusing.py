@@ -11,9 +11,9 @@ from kraq_dspy._internal.rag_prediction import REFUSAL, REFUSED, RagPrediction
 from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import KraqError
-from kraq_dspy.indexing.floor.floor import Floor, read_floor
-from kraq_dspy.indexing.floor.foreign_questions import ABOUT_THE_WHOLE
-from kraq_dspy.indexing.floor.scoring import HeldScore, PassageScorer
+from kraq_dspy.indexing.refusals.foreign_questions import ABOUT_THE_WHOLE
+from kraq_dspy.indexing.refusals.scoring import HeldScore, PassageScorer
+from kraq_dspy.indexing.refusals.threshold import Threshold, read_threshold
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.records import Hit
 
@@ -29,7 +29,7 @@ SHOWN = 3
 class Answerability:
     """Whether the documents answer a question, and by what that was told.
 
-    `score`, in [0, 1], is how much of the question the nearest passages hold; None if it could not be told. `floor`
+    `score`, in [0, 1], is how much of the question the nearest passages hold; None if it could not be told. `threshold`
     is the score below which this corpus does not answer, None if the index has none; then `is_answerable` is None.
     `nearest` are the nearest passages, (chunk id, cosine), best first.
 
@@ -38,15 +38,15 @@ class Answerability:
     """
 
     score: float | None
-    floor: float | None
+    threshold: float | None
     is_answerable: bool | None
     nearest: tuple[tuple[str, float], ...] = ()
 
 
 class AnswerabilityJudge:
-    """Judges questions by the floor of an index, or of a view of it. No language model is asked. Safe for threads.
+    """Judges questions by the threshold of an index, or of a view of it. No language model is asked. Safe for threads.
 
-    `least` is a floor that takes the place of the index's own.
+    `least` is a threshold that takes the place of the index's own.
     """
 
     def __init__(self, index: Index, embedder: Embedder, least: float | None = None) -> None:
@@ -63,20 +63,20 @@ class AnswerabilityJudge:
         """Judge many questions at once, in their order, as one by one."""
         try:
             scores = self._scorer(questions)
-            floor = self.floor
+            threshold = self.threshold
         except KraqError as error:
             logger.info("kraq cannot tell whether the documents answer: %s", error)
             return [Answerability(None, None, None)] * len(questions)
-        return [self._judged(question, score, floor) for question, score in zip(questions, scores, strict=True)]
+        return [self._judged(question, score, threshold) for question, score in zip(questions, scores, strict=True)]
 
-    def _judged(self, question: str, score: HeldScore, floor: Floor | None) -> Answerability:
-        if floor is None:
+    def _judged(self, question: str, score: HeldScore, threshold: Threshold | None) -> Answerability:
+        if threshold is None:
             return Answerability(score.value, None, None, score.nearest)
-        is_answerable = score.value >= floor.score or self._is_about_the_whole(question, floor)
-        return Answerability(score.value, floor.score, is_answerable, score.nearest)
+        is_answerable = score.value >= threshold.score or self._is_about_the_whole(question, threshold)
+        return Answerability(score.value, threshold.score, is_answerable, score.nearest)
 
     def holds(self, questions: Sequence[str], vectors: Vectors) -> list[bool]:
-        """Which of the questions, given with their embeddings, score at the floor or above.
+        """Which of the questions, given with their embeddings, score at the threshold or above.
 
         The scores of an index that does not change are kept, since the same questions are looked at again and again.
         """
@@ -86,23 +86,23 @@ class AnswerabilityJudge:
             rows = vectors[[row_of[question] for question in some]]
             return [each.value for each in self._scorer(some, rows)]
 
-        floor = self.floor
-        if floor is None:
+        threshold = self.threshold
+        if threshold is None:
             return [True] * len(questions)
 
         scores = self._recent_scores.of(questions, scores_of) if self._index.is_constant else scores_of(questions)
-        return [score >= floor.score for score in scores]
+        return [score >= threshold.score for score in scores]
 
     @cached_property
-    def floor(self) -> Floor | None:
-        stored = read_floor(self._index)
+    def threshold(self) -> Threshold | None:
+        stored = read_threshold(self._index)
         if self._least is None:
             return stored
-        return Floor(self._least, stored.whole if stored is not None else 1.0)
+        return Threshold(self._least, stored.whole if stored is not None else 1.0)
 
-    def _is_about_the_whole(self, question: str, floor: Floor) -> bool:
+    def _is_about_the_whole(self, question: str, threshold: Threshold) -> bool:
         [vector] = self._embedder.encode_queries([question])
-        return bool((self._about_the_whole @ vector).max() >= floor.whole)
+        return bool((self._about_the_whole @ vector).max() >= threshold.whole)
 
     @cached_property
     def _about_the_whole(self) -> Vectors:
@@ -114,7 +114,7 @@ def refusal(index: Index, question: str, judged: Answerability) -> dspy.Predicti
     nearest = judged.nearest[:SHOWN]
     chunks = index.chunks_by_id([chunk_id for chunk_id, _ in nearest])
     hits = [Hit(chunk, cosine, question, "dense") for chunk, (_, cosine) in zip(chunks, nearest, strict=True)]
-    return RagPrediction(answer=REFUSED, hits=hits, source=REFUSAL, floor=judged.floor)
+    return RagPrediction(answer=REFUSED, hits=hits, source=REFUSAL, threshold=judged.threshold)
 
 
 def is_refusal(prediction: dspy.Prediction) -> bool:

@@ -9,11 +9,11 @@ import pytest
 
 from kraq_dspy import Index
 from kraq_dspy.apps.dataset import DatasetReport, export_dataset
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.eval import read_questions
-from kraq_dspy.extend import Catalogue
-from kraq_dspy.indexing.catalogue.sources import sources_of
+from kraq_dspy.extend import FaqCache
+from kraq_dspy.indexing.faq.sources import sources_of
 from kraq_dspy.records import Chunk, Community, Document, Question, Summary
 from kraq_dspy.settings import Settings
 from tests.conftest import WarmShell
@@ -61,13 +61,13 @@ def made(path: Path) -> Path:
                     ),
                 ]
             )
-        with closing(Catalogue(path / CATALOGUE)) as catalogue:
+        with closing(FaqCache(path / FAQ)) as faq:
             entries = [
                 NewEntry("What about north?", "Two rivers.", "approved", sources_of(index, ["rhine"]), "kraq"),
                 NewEntry("What about women?", "Two pioneers.", "pending", sources_of(index, ["ada"]), "kraq"),
                 NewEntry("Who wrote a compiler?", "Grace Hopper", "approved", sources_of(index, ["grace"])),
             ]
-            catalogue.add_all(entries, by="test")
+            faq.add_all(entries, by="test")
         index.update_manifest(complete=True)
     return path
 
@@ -111,14 +111,14 @@ def test_pending_answers_and_questions_without_one_are_taken_on_request(index_di
 
 
 def test_an_answer_whose_documents_have_changed_never_goes_in(index_dir: Path) -> None:
-    with closing(Catalogue(index_dir / CATALOGUE)) as catalogue:
-        [north] = [entry for entry in catalogue.entries("approved") if entry.question == "What about north?"]
-        catalogue.change(north.number, by="test", status="stale")
+    with closing(FaqCache(index_dir / FAQ)) as faq:
+        [north] = [entry for entry in faq.entries("approved") if entry.question == "What about north?"]
+        faq.change(north.number, by="test", status="stale")
     assert exported(index_dir, unanswered=True, pending=True)[1]["What about north?"]["answer"] is None
 
 
 def test_an_index_that_gives_no_row_says_why(index_dir: Path) -> None:
-    (index_dir / CATALOGUE).unlink()
+    (index_dir / FAQ).unlink()
     with pytest.raises(IndexStateError, match=r"gives no row \(4 without an answer\)"):
         exported(index_dir)
 

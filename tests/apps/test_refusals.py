@@ -54,14 +54,14 @@ def test_the_terminal_refuses_and_offers_and_answers_anyway(path: Path) -> None:
     assert REFUSED in shown
     assert "they answer: 1 What is" in shown
     assert "this corpus does not answer" in shown
-    assert REFUSED not in run("ask", str(path), PERU, "--answer-anyway")
+    assert REFUSED not in run("ask", str(path), PERU, "--no-refuse")
     assert REFUSED not in run("ask", str(path), ANSWERED[0])
 
 
 def test_the_terminal_says_it_in_json(path: Path) -> None:
     refused = json.loads(CliRunner().invoke(app, ["ask", str(path), PERU, "--json"]).stdout)
     assert (refused["answer"], refused["source"], refused["answerable"]) == (REFUSED, "refusal", False)
-    assert refused["answerable_score"] < refused["floor"]
+    assert refused["answerable_score"] < refused["threshold"]
     assert len(refused["next_questions"]) == 3
 
 
@@ -72,7 +72,7 @@ def test_a_chat_refuses_and_the_number_of_an_offer_asks_it(path: Path) -> None:
     offered = shown.rpartition("they answer: 1 ")[2].partition(" (")[0]
     assert shown.count(offered) >= 2
     assert shown.count(REFUSED) == 1
-    anyway = CliRunner().invoke(app, ["ask", str(path), "--answer-anyway"], input=lines).stdout
+    anyway = CliRunner().invoke(app, ["ask", str(path), "--no-refuse"], input=lines).stdout
     assert REFUSED not in " ".join(anyway.split())
 
 
@@ -81,7 +81,7 @@ def test_the_api_refuses_with_offers_and_a_field_of_the_request_answers(client: 
     assert (refused["answer"], refused["refused"], refused["answerable"]) == (REFUSED, True, False)
     assert len(refused["next_questions"]) == 3
     assert refused["usage"]["calls"] == 0
-    anyway = client.post("/api/ask", json={"question": PERU, "answer_anyway": True}).json()
+    anyway = client.post("/api/ask", json={"question": PERU, "no_refuse": True}).json()
     assert (anyway["refused"], anyway["answerable"]) == (False, False)
     answered = client.post("/api/ask", json={"question": ANSWERED[0]}).json()
     assert (answered["refused"], answered["answerable"]) == (False, True)
@@ -101,7 +101,7 @@ def test_a_chat_client_reads_the_refusal_with_its_offers(stream: bool, client: T
     body: dict[str, Any] = {"model": "orchids", "messages": [{"role": "user", "content": PERU}]}
     assert REFUSED in completed(client, body, stream=stream)
     assert "They do answer:\n- What is" in completed(client, body, stream=stream)
-    assert REFUSED not in completed(client, {**body, "answer_anyway": True}, stream=stream)
+    assert REFUSED not in completed(client, {**body, "no_refuse": True}, stream=stream)
 
 
 def completed(client: TestClient, body: dict[str, Any], *, stream: bool) -> str:
@@ -113,7 +113,7 @@ def completed(client: TestClient, body: dict[str, Any], *, stream: bool) -> str:
 
 
 def test_a_server_may_be_told_to_answer_everything(path: Path) -> None:
-    with serving(path, ServeSettings(answer_anyway=True)) as client:
+    with serving(path, ServeSettings(no_refuse=True)) as client:
         assert client.post("/api/ask", json={"question": PERU}).json()["refused"] is False
 
 
@@ -123,8 +123,8 @@ def test_the_tools_of_agents_refuse_and_a_search_says_that_nothing_answers(path:
         refused = asyncio.run(tools.ask(PERU))
         assert (refused["answer"], refused["refused"], refused["answerable"]) == (REFUSED, True, False)
         assert len(refused["next_questions"]) == 3
-        assert asyncio.run(tools.ask(PERU, answer_anyway=True))["refused"] is False
-        assert asyncio.run(IndexTools(space, choose_program(), answer_anyway=True).ask(PERU))["refused"] is False
+        assert asyncio.run(tools.ask(PERU, no_refuse=True))["refused"] is False
+        assert asyncio.run(IndexTools(space, choose_program(), no_refuse=True).ask(PERU))["refused"] is False
         assert tools.search(PERU)["answerable"] is False
         assert tools.search(ANSWERED[0])["answerable"] is True
         search = next(tool for tool in index_tools(space) if tool.name == "search")

@@ -87,7 +87,7 @@ def words_of(command: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the pages name: documents, their index, questions, a log, a catalogue."""
+    """A folder with what the pages name: documents, their index, questions, a log, an FAQ cache."""
     os.environ.update(
         COLUMNS="200",
         NO_COLOR="1",

@@ -10,7 +10,7 @@ from tests.default_install.conftest import ROOT, kraq, words_of
 
 PAGES = [ROOT / "README.md", ROOT / "SKILL.md", *sorted((ROOT / "docs" / "guide").rglob("*.md"))]
 COMMANDS = (
-    "ask|bench|catalogue|check|demo|eval|export|finetune|import|index|lm|mcp|optimize|"
+    "ask|bench|faq|check|demo|eval|export|finetune|import|index|lm|mcp|optimize|"
     "precompute|questions|remove|select|serve|status|testset|update"
 )
 
@@ -52,14 +52,14 @@ NOT_RUN = {
     "kraq finetune pairs --dataset musique": "downloads a data set",
 }
 MADE_BEFORE = {
-    "--format dataset --out set.jsonl": "kraq catalogue approve docs.kraq 1 2 3",  # as somebody does in the page
-    "--program-state extraction.json": "kraq optimize extraction --index wiki.kraq --out extraction.json --force",
-    "--program-state questions.json": "kraq optimize question-generation --index wiki.kraq -o questions.json --force",
-    "--program-state judging.json": "kraq optimize judging --index wiki.kraq --out judging.json --force",
-    "--program-state answering.json": "kraq optimize answering --index wiki.kraq --out answering.json --force",
-    "--program-state conversation.json": "kraq optimize conversation --index wiki.kraq --out conversation.json --force",
-    "--program-state facts.json": "kraq optimize testset-fact --index wiki.kraq --out facts.json --force",
-    "--program-state critics.json": "kraq optimize critics --index wiki.kraq --out critics.json --force",
+    "--format dataset --out set.jsonl": "kraq faq approve docs.kraq 1 2 3",  # as somebody does in the page
+    "--optimized extraction.json": "kraq optimize extraction --index wiki.kraq --out extraction.json --force",
+    "--optimized questions.json": "kraq optimize question-generation --index wiki.kraq -o questions.json --force",
+    "--optimized judging.json": "kraq optimize judging --index wiki.kraq --out judging.json --force",
+    "--optimized answering.json": "kraq optimize answering --index wiki.kraq --out answering.json --force",
+    "--optimized conversation.json": "kraq optimize conversation --index wiki.kraq --out conversation.json --force",
+    "--optimized facts.json": "kraq optimize testset-fact --index wiki.kraq --out facts.json --force",
+    "--optimized critics.json": "kraq optimize critics --index wiki.kraq --out critics.json --force",
     "kraq eval docs.kraq test.jsonl": "kraq testset make docs.kraq --out test.jsonl",
     "kraq select docs/ test.jsonl": "kraq testset make docs.kraq --out test.jsonl",
     "runs/before": "kraq eval docs.kraq questions.csv --retrieval-only -r dense --out runs/before",

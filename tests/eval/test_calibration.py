@@ -1,4 +1,5 @@
-"""A few questions of people and an exam decide together; an exam that is off is shut out; little data stays open."""
+"""A few questions of people and a test set decide together; a test set that is off is shut out; little data stays
+open."""
 
 import numpy as np
 import pytest
@@ -23,38 +24,38 @@ def drawn(levels: NDArray[np.float64], n: int, seed: int) -> dict[str, list[floa
     return dict(zip(NAMES, found.T.astype(float).tolist(), strict=False))
 
 
-def n_decided(people: dict[str, list[float]], exam: dict[str, list[float]]) -> int:
-    joint = calibrated(people, exam)
+def n_decided(people: dict[str, list[float]], testset: dict[str, list[float]]) -> int:
+    joint = calibrated(people, testset)
     return len(joint.pairs) - len(joint.undecided)
 
 
-def test_an_exam_that_agrees_decides_more_than_ten_questions_alone() -> None:
-    people, exam = drawn(LEVELS, 10, 1), drawn(LEVELS, 120, 2)
-    shuffled = dict(zip(NAMES, [exam[name] for name in np.random.default_rng(3).permutation(NAMES)], strict=True))
+def test_an_testset_that_agrees_decides_more_than_ten_questions_alone() -> None:
+    people, testset = drawn(LEVELS, 10, 1), drawn(LEVELS, 120, 2)
+    shuffled = dict(zip(NAMES, [testset[name] for name in np.random.default_rng(3).permutation(NAMES)], strict=True))
 
-    joint = calibrated(people, exam)
+    joint = calibrated(people, testset)
 
     assert joint.is_open
     assert joint.weight > 0.4
-    assert "agrees with 10 of people's questions" in joint.agreement
-    assert n_decided(people, exam) > n_decided(people, shuffled)
+    assert "agrees with 10 human questions" in joint.agreement
+    assert n_decided(people, testset) > n_decided(people, shuffled)
 
 
-def test_of_an_exam_and_own_questions_the_one_that_agrees_has_the_weight() -> None:
+def test_of_an_testset_and_own_questions_the_one_that_agrees_has_the_weight() -> None:
     people, right, turned = drawn(LEVELS, 20, 1), drawn(LEVELS, 120, 2), drawn(LEVELS[::-1], 60, 3)
 
-    own_agrees, exam_agrees = calibrated(people, turned, right), calibrated(people, right, turned)
+    own_agrees, testset_agrees = calibrated(people, turned, right), calibrated(people, right, turned)
 
     assert own_agrees.own_share > 0.9
-    assert exam_agrees.own_share < 0.1
-    assert (own_agrees.n_exam, own_agrees.n_own) == (60, 120)
+    assert testset_agrees.own_share < 0.1
+    assert (own_agrees.n_testset, own_agrees.n_own) == (60, 120)
     assert own_agrees.pair("s7", "s0").is_decided
-    assert "and the index's own questions (120) agree with 20 of people's questions" in own_agrees.agreement
+    assert "and the index's own questions (120) agree with 20 human questions" in own_agrees.agreement
     assert "% of that the own questions" in own_agrees.agreement
 
 
-def test_an_exam_on_another_scale_leaves_the_scale_to_people() -> None:
-    """As on meetings, where systems differ three times as much by the exam as by people's questions."""
+def test_an_testset_on_another_scale_leaves_the_scale_to_people() -> None:
+    """As on meetings, where systems differ three times as much by the test set as by human questions."""
     near = 0.5 + (LEVELS - 0.55) / 4
     covered = []
     for seed in range(40):
@@ -64,7 +65,7 @@ def test_an_exam_on_another_scale_leaves_the_scale_to_people() -> None:
     assert np.mean(covered) > 0.9
 
 
-def test_an_exam_with_its_order_turned_is_shut_out_and_people_decide_alone() -> None:
+def test_an_testset_with_its_order_turned_is_shut_out_and_people_decide_alone() -> None:
     joint = calibrated(drawn(LEVELS, 20, 1), drawn(LEVELS[::-1], 120, 2))
 
     assert (joint.is_open, joint.weight, joint.bias) == (False, 0.0, None)
@@ -76,8 +77,8 @@ def test_intervals_cover_what_people_would_say_of_all_questions() -> None:
     covered = []
     for seed in range(60):
         bias = np.random.default_rng(seed).normal(0, 0.1, 8)
-        exam = drawn(np.clip(LEVELS + bias, 0.05, 0.95), 120, 1000 + seed)
-        for (first, second), pair in calibrated(drawn(LEVELS, 10, seed), exam).pairs.items():
+        testset = drawn(np.clip(LEVELS + bias, 0.05, 0.95), 120, 1000 + seed)
+        for (first, second), pair in calibrated(drawn(LEVELS, 10, seed), testset).pairs.items():
             true = LEVELS[NAMES.index(first)] - LEVELS[NAMES.index(second)]
             covered.append(pair.interval.low <= true <= pair.interval.high)
     assert np.mean(covered) > 0.9
@@ -113,20 +114,20 @@ def test_a_pair_may_be_named_either_way_round() -> None:
 
 
 @pytest.mark.parametrize(
-    ("people", "exam", "message"),
+    ("people", "testset", "message"),
     [
         ({"a": [1] * 5, "b": [1] * 5}, {"a": [1] * 9, "c": [1] * 9}, "Only one side has scores of 'b', 'c'"),
         ({"a": [1] * 5, "b": [1] * 4}, {"a": [1] * 9, "b": [1] * 9}, "4 to 5 scores"),
-        ({"a": [1] * 2, "b": [1] * 2}, {"a": [1] * 9, "b": [1] * 9}, "2 scores by people's questions; expected 3"),
+        ({"a": [1] * 2, "b": [1] * 2}, {"a": [1] * 9, "b": [1] * 9}, "2 scores by human questions; expected 3"),
         ({"a": [7] * 5, "b": [1] * 5}, {"a": [1] * 9, "b": [1] * 9}, "not all between 0 and 1"),
         ({"a": [1] * 5}, {"a": [1] * 9}, "expected two at least"),
     ],
 )
 def test_scores_that_cannot_be_joined_are_refused(
-    people: dict[str, list[float]], exam: dict[str, list[float]], message: str
+    people: dict[str, list[float]], testset: dict[str, list[float]], message: str
 ) -> None:
     with pytest.raises(EvaluationError, match=message):
-        calibrated(people, exam)
+        calibrated(people, testset)
 
 
 def test_rows_are_joined_over_the_questions_that_the_metric_is_defined_for() -> None:
@@ -138,7 +139,7 @@ def test_rows_are_joined_over_the_questions_that_the_metric_is_defined_for() -> 
 
     joint = calibrated_rows(rows(6), rows(40), "recall")
 
-    assert (joint.n_people, joint.n_exam) == (6, 40)
+    assert (joint.n_people, joint.n_testset) == (6, 40)
 
 
 @pytest.mark.parametrize("degrees", [11, 14, 19, 49])

@@ -52,9 +52,9 @@ def lm() -> DummyLM:
 def test_a_program_of_ones_own_is_scored_with_what_the_questions_have_gold_data_for(lm: DummyLM) -> None:
     with dspy.context(lm=lm):
         result = evaluate(Echo(), QUESTIONS)
-    assert result.summary.metrics == ["token_f1", "exact_match", "contains", "grounded", "recall@10", "mrr@10"]
+    assert result.summary.metrics == ["token_f1", "exact_match", "substring_match", "grounded", "recall@10", "mrr@10"]
     assert result.mean("exact_match") == 0.5
-    assert result.mean("contains") == 1.0
+    assert result.mean("substring_match") == 1.0
     assert result.mean("recall@10") == 0.5
     assert [row.question_id for row in result.failed("exact_match")] == ["r"]
     assert "token_f1" in repr(result)
@@ -194,14 +194,16 @@ def test_a_program_without_an_answer_is_told_what_it_gave() -> None:
 
 def test_rows_are_kept_and_two_runs_are_compared_pairwise(lm: DummyLM, tmp_path: Path) -> None:
     with dspy.context(lm=lm):
-        evaluate(Echo(), QUESTIONS, ["recall@10", "contains"], out=tmp_path / "a")
-        evaluate(Echo("italy"), QUESTIONS, ["recall@10", "contains"], out=tmp_path / "b")
-        evaluate(Echo("italy"), QUESTIONS, ["recall@10", "contains"], out=tmp_path / "b")  # nothing is left to ask
+        evaluate(Echo(), QUESTIONS, ["recall@10", "substring_match"], out=tmp_path / "a")
+        evaluate(Echo("italy"), QUESTIONS, ["recall@10", "substring_match"], out=tmp_path / "b")
+        evaluate(
+            Echo("italy"), QUESTIONS, ["recall@10", "substring_match"], out=tmp_path / "b"
+        )  # nothing is left to ask
     header, rows = read_run(tmp_path / "b")
     assert len(rows) == 2
     assert header.extra["table"]["systems"]["Echo"]["about"] == {"program": "Echo", "model": "dummy"}
     [beside] = compare_runs(tmp_path / "a", tmp_path / "b")
-    assert beside.metrics == ["recall@10", "contains"]
+    assert beside.metrics == ["recall@10", "substring_match"]
     difference = beside.systems[1].cells["recall@10"].difference
     assert difference is not None
     assert difference.estimate == 0.0

@@ -261,14 +261,14 @@ def test_an_index_that_lost_a_record_is_another_state(tmp_path: Path, kind: type
         assert state_of(space) != before
 
 
-def test_a_few_of_peoples_questions_are_asked_beside_the_exam(kraq: WarmShell, tmp_path: Path) -> None:
+def test_a_few_of_peoples_questions_are_asked_beside_the_testset(kraq: WarmShell, tmp_path: Path) -> None:
     names = ["rhine", "ada", "bell", "mill", "inn", "light"]
     build_index([Document(name, name.title(), f"The {name} is old, says Ida.") for name in names], tmp_path / "x.kraq")
     rows = [{"question": f"What of the {name}?", "supporting_ids": [name]} for name in names]
-    for file in ("exam", "few"):
+    for file in ("testset", "few"):
         (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    words = ("eval", tmp_path / "x.kraq", tmp_path / "exam.jsonl", "--retrieval-only", "--out")
-    beside = ("--asked", tmp_path / "few.jsonl")
+    words = ("eval", tmp_path / "x.kraq", tmp_path / "testset.jsonl", "--retrieval-only", "--out")
+    beside = ("--human", tmp_path / "few.jsonl")
     several = ("-r", "dense", "-r", "bm25", "-r", "hybrid", "--k", "1")
 
     one = kraq(*words, tmp_path / "run", *beside)
@@ -280,24 +280,24 @@ def test_a_few_of_peoples_questions_are_asked_beside_the_exam(kraq: WarmShell, t
     assert "Name several" in " ".join(one.stderr.split())
     assert three.returncode == 0
     told = " ".join(three.stdout.split())
-    assert "people's questions and the exam together" in told
-    assert "6 of people's questions" in told
-    assert "on the exam, at least 0.1" in told
+    assert "human questions and the test set together" in told
+    assert "6 human questions" in told
+    assert "on the test set, at least 0.1" in told
     assert (tmp_path / "run" / "asked" / "rows.jsonl").exists()
-    assert "people&#x27;s questions and the exam together" in (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert "people's questions and the exam together" in " ".join(
+    assert "human questions and the test set together" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "human questions and the test set together" in " ".join(
         kraq("eval", "report", tmp_path / "run").stdout.split()
     )
 
     assert without.returncode == 1
-    assert "no questions of people's, so the exam alone would decide" in " ".join(without.stderr.split())
+    assert "no human questions, so the test set alone would decide" in " ".join(without.stderr.split())
     checks = json.loads(beside_both.stdout)["checks"]
     assert [check["system"] for check in checks] == ["dense", "bm25", "hybrid"]
-    assert all("by 6 questions of people's and 6 rows of the exam" in check["text"] for check in checks)
+    assert all("by 6 human questions and 6 rows of the test set" in check["text"] for check in checks)
 
 
-def test_the_gate_judges_before_and_now_by_peoples_questions_and_the_exam_together(tmp_path: Path) -> None:
-    """Two systems fall by a third of the questions: the few alone do not decide it, with the exam it is decided."""
+def test_the_gate_judges_before_and_now_by_peoples_questions_and_the_testset_together(tmp_path: Path) -> None:
+    """Two systems fall by a third of the questions: the few alone do not decide it, with the test set it is decided."""
 
     def run_of(folder: Path, found: dict[str, int], *, peoples: int) -> Path:
         few = [{**row, "id": f"few-{row['id']}"} for row in ROWS[::6]]
@@ -314,7 +314,7 @@ def test_the_gate_judges_before_and_now_by_peoples_questions_and_the_exam_togeth
     of_find, of_other = joint_worse_checks(base, fell)
     assert (of_find.passed, of_other.passed) == (False, True)
     assert of_find.text.startswith("recall@5 of find is worse than before: -")
-    with pytest.raises(EvaluationError, match="no questions of people's"):
+    with pytest.raises(EvaluationError, match="no human questions"):
         joint_worse_checks(tmp_path / "base" / "asked", fell)
 
 
@@ -329,7 +329,7 @@ def test_the_joint_gate_tells_questions_that_fail_now(tmp_path: Path) -> None:
     assert [check.text for check in failed] == ["2 questions of find failed, 0 before"]
 
 
-def test_the_questions_of_the_index_judge_beside_the_exam_if_both_runs_asked_them(tmp_path: Path) -> None:
+def test_the_questions_of_the_index_judge_beside_the_testset_if_both_runs_asked_them(tmp_path: Path) -> None:
     for name in ("base", "now", "without"):
         systems = {"find": finding(54), "other": finding(20)}
         evaluate(systems, ROWS, ["recall@5"], out=tmp_path / name)
@@ -339,14 +339,14 @@ def test_the_questions_of_the_index_judge_beside_the_exam_if_both_runs_asked_the
 
     together, alone = (joint_worse_checks(tmp_path / "base", tmp_path / name) for name in ("now", "without"))
 
-    assert all("60 rows of the exam and 40 questions of the index with" in check.text for check in together)
-    assert all("60 rows of the exam with" in check.text for check in alone)
+    assert all("60 rows of the test set and 40 questions of the index with" in check.text for check in together)
+    assert all("60 rows of the test set with" in check.text for check in alone)
     joint = joint_of_run(tmp_path / "now")
     assert joint is not None
-    assert (joint[0].n_own, joint[0].n_exam) == (40, 60)
+    assert (joint[0].n_own, joint[0].n_testset) == (40, 60)
 
 
-def test_sixty_questions_of_the_index_that_stand_in_documents_are_a_second_exam() -> None:
+def test_sixty_questions_of_the_index_that_stand_in_documents_are_a_second_testset() -> None:
     questions = [
         Question(f"q{n}", f"What of {n}?", "kraq", None, 0, (), (f"d{n}",) if n % 2 else ()) for n in range(200)
     ]

@@ -1,4 +1,4 @@
-"""A person labels people's questions by keyboard: what answers them, or that nothing does, in a file that goes on."""
+"""A person labels human questions by keyboard: what answers them, or that nothing does, in a file that goes on."""
 
 import io
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import read_questions
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.labeling import Labeling, Sitting, in_minutes, unlike_first
-from kraq_dspy.exam.testset import Testset
 from kraq_dspy.indexing.index.vectors_only import build_vectors
 from kraq_dspy.records import Document
+from kraq_dspy.testset.testset import Testset
 from kraq_dspy.workspace import Workspace
 from tests.conftest import KeywordEmbedder
 

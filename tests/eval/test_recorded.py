@@ -30,7 +30,7 @@ def test_rows_of_each_tool_need_no_system(row: dict[str, Any]) -> None:
     result = evaluate(None, [row])
 
     assert [each.answer for each in result.rows] == ["In London"]
-    assert result.mean("contains") == result.mean("answer_found") == 1.0
+    assert result.mean("substring_match") == result.mean("answer_found") == 1.0
     assert result.mean("grounded") == 1.0
     assert result.mean("exact_match") == 0.0
     assert "recall" not in result.summary.metrics
@@ -50,7 +50,7 @@ def test_rows_without_an_answer_are_named() -> None:
     with pytest.raises(ConfigError, match=r"no row has a recorded answer.*actual_output"):
         evaluate(None, [{"question": "Who?", "answer": "Ada"}])
 
-    [failed] = evaluate(None, [RAGAS, {**RAGAS, "response": ""}]).failed("contains")
+    [failed] = evaluate(None, [RAGAS, {**RAGAS, "response": ""}]).failed("substring_match")
     assert failed.failure is not None
     assert "The row has no recorded answer" in failed.failure
 

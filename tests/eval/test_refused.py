@@ -28,15 +28,20 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return index_of_orchids(tmp_path_factory.mktemp("refused") / "orchids.kraq")
 
 
-def row(id: str, *, answerable: bool, below_floor: bool = False, passed_over: bool | None = False) -> ResultRow:
-    told = {"answerable": answerable, "below_floor": below_floor, "passed_over": passed_over, "answerable_score": 0.5}
+def row(id: str, *, answerable: bool, below_threshold: bool = False, passed_over: bool | None = False) -> ResultRow:
+    told = {
+        "answerable": answerable,
+        "below_threshold": below_threshold,
+        "passed_over": passed_over,
+        "answerable_score": 0.5,
+    }
     return ResultRow(id, "rag", extra={"refusal": told})
 
 
-def test_a_refusal_is_of_the_floor_or_of_the_answer() -> None:
+def test_a_refusal_is_of_the_threshold_or_of_the_answer() -> None:
     rates = refusal_rates(
         [
-            row("a", answerable=False, below_floor=True),
+            row("a", answerable=False, below_threshold=True),
             row("b", answerable=False, passed_over=True),
             row("c", answerable=False),
             row("d", answerable=False, passed_over=None),
@@ -48,14 +53,14 @@ def test_a_refusal_is_of_the_floor_or_of_the_answer() -> None:
     assert rates is not None
     assert (rates.unanswerable, rates.answerable) == (4, 2)
     assert rates.refused.estimate == 0.5
-    assert rates.by_floor.estimate == 0.25
+    assert rates.by_threshold.estimate == 0.25
     assert rates.false_answers.estimate == 0.5
     assert rates.false_refusals is not None
     assert rates.false_refusals.estimate == 0.5
 
 
 def test_without_unanswerable_questions_there_are_no_rates() -> None:
-    assert refusal_rates([row("a", answerable=True, below_floor=True)]) is None
+    assert refusal_rates([row("a", answerable=True, below_threshold=True)]) is None
     assert refusal_rates([ResultRow("a", "rag")]) is None
 
 
@@ -81,7 +86,7 @@ def test_an_evaluation_tells_the_rates_of_programs_and_of_retrievers(path: Path)
     for rates in (rag, dense):
         assert rates is not None
         assert (rates.unanswerable, rates.answerable) == (3, 2)
-        assert rates.by_floor.estimate == pytest.approx(2 / 3)
+        assert rates.by_threshold.estimate == pytest.approx(2 / 3)
         assert rates.refused.estimate + rates.false_answers.estimate == pytest.approx(1)
         assert rates.false_refusals is not None
         assert rates.false_refusals.estimate == 0
@@ -112,7 +117,7 @@ def test_the_command_shows_the_rates_in_json_and_on_the_page(path: Path, tmp_pat
     assert done.exit_code == 0, done.output
     [system] = json.loads(done.stdout)["runs"][0]["systems"]
     assert system["refusals"]["unanswerable"] == 3
-    assert system["refusals"]["by_floor"]["estimate"] == pytest.approx(2 / 3)
+    assert system["refusals"]["by_threshold"]["estimate"] == pytest.approx(2 / 3)
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "Questions that the documents do not answer" in page
     assert "false refusals" in page

@@ -11,7 +11,6 @@ from dspy.utils import DummyLM
 from kraq_dspy import build_index, signatures
 from kraq_dspy.errors import ModelError, StateError
 from kraq_dspy.eval import evaluate
-from kraq_dspy.exam.making import TestsetPlan, make_testset
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.optimize import STEPS
 from kraq_dspy.optimize.asked_by import ASKERS, asked_by, signatures_asked
@@ -22,6 +21,7 @@ from kraq_dspy.settings import Settings
 from kraq_dspy.state import StepStates, save_state, state_of
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps
+from kraq_dspy.testset.making import TestsetPlan, make_testset
 from kraq_dspy.workspace import Workspace
 from tests.dspy_tools.conftest import AsyncObliging, Obliging
 from tests.warm import WarmShell
@@ -67,12 +67,12 @@ def test_every_command_that_the_table_names_has_the_option() -> None:
         name = " ".join(word for word in words if word.islower() and not word.startswith("table"))
         sections[name] = sections.get(name, "") + section
     for command in {each for asker in ASKERS.values() for each in asker.commands}:
-        assert "`--program-state`" in sections[command.partition(" --")[0]], command
+        assert "`--optimized`" in sections[command.partition(" --")[0]], command
 
 
 def test_a_workspace_gives_states_to_programs_conversations_judges_and_test_sets(league: Path, tmp_path: Path) -> None:
     states = [tuned(step, tmp_path) for step in ("answering", "conversation", "judging", "testset-fact")]
-    with Workspace.open(league, program_states=states) as space:
+    with Workspace.open(league, optimized=states) as space:
         assert is_tuned(space.program("traditional"))
         assert is_tuned(space._standalone)
 
@@ -119,18 +119,18 @@ def test_commands_take_the_states_of_what_they_ask_and_refuse_the_others(
     answering, conversation, judging = (tuned(step, tmp_path) for step in ("answering", "conversation", "judging"))
     questions = tmp_path / "questions.csv"
     questions.write_text("question,answer\nWho is the coach of the Foxes?,Mia Dahl\n", "utf-8")
-    both = ("--program-state", answering, "--program-state", conversation)
+    both = ("--optimized", answering, "--optimized", conversation)
 
     assert kraq("ask", league, "Who is the coach of the Foxes?", *both).returncode == 0
     out = ("--out", tmp_path / "run")
-    judged = kraq("eval", league, questions, "-m", "judge", "--program-state", judging, *out, "--json")
+    judged = kraq("eval", league, questions, "-m", "judge", "--optimized", judging, *out, "--json")
     assert judged.returncode == 0, judged.stderr
 
     for command in (
-        ("ask", league, "Who?", "--program-state", judging),
-        ("eval", league, questions, "-m", "token_f1", "--program-state", judging),
-        ("testset", "make", league, "--program-state", judging, "--out", tmp_path / "t.jsonl"),
-        ("catalogue", "seed", league, "--of", "passages", "--program-state", judging),
+        ("ask", league, "Who?", "--optimized", judging),
+        ("eval", league, questions, "-m", "token_f1", "--optimized", judging),
+        ("testset", "make", league, "--optimized", judging, "--out", tmp_path / "t.jsonl"),
+        ("faq", "seed", league, "--of", "passages", "--optimized", judging),
     ):
         refused = kraq(*command)
         assert refused.returncode == 1

@@ -301,7 +301,9 @@ def test_a_target_of_ones_own_is_optimized_like_the_others(models: dict[str, dsp
     )
     target = Target("echo", Echo(), rows, make_target("answering").metrics)
     dev = [{"text": f"The tower was opened in {year} by a queen.", "year": str(year)} for year in range(1801, 1817)]
-    compiled = compile_program(target, dev, method=Method(sizes=TOY), resources=Resources(lm=models), metric="contains")
+    compiled = compile_program(
+        target, dev, method=Method(sizes=TOY), resources=Resources(lm=models), metric="substring_match"
+    )
     assert len(compiled.program.answer.demos) == 2
 
 
@@ -333,7 +335,7 @@ def test_a_state_of_a_step_makes_of_an_index_only_that_step_anew(
 
     def calls(*states: Path) -> dict[str, int]:
         embedder = keyword_embedder("ada", "byron", "shelley")
-        report = build_index(corpus, tmp_path / "people.kraq", embedder=embedder, program_states=states)
+        report = build_index(corpus, tmp_path / "people.kraq", embedder=embedder, optimized=states)
         return {stage: usage.calls for stage, usage in report.usage.items()}
 
     assert {"extract", "ask"} <= set(calls())

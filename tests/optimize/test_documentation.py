@@ -28,7 +28,7 @@ def test_every_option_that_is_named_exists(kraq: WarmShell) -> None:
     for command in ("optimize", "index", "ask"):
         documented[command] = kraq(command, "--help-all").stdout
     reference = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
-    for group in ("eval", "testset", "catalogue"):  # whose own help lists commands alone
+    for group in ("eval", "testset", "faq"):  # whose own help lists commands alone
         documented[group] = "".join(part for part in reference.split("\n### ") if part.startswith(f"`kraq {group}"))
 
     for option in re.findall(r"`(--[a-z-]+)", PAGE):

@@ -1,4 +1,4 @@
-"""A figure of fewer rows is marked, a smaller catalogue is told, and a system without a row ends in an error."""
+"""A figure of fewer rows is marked, a smaller FAQ cache is told, and a system without a row ends in an error."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def test_a_share_is_not_taken_of_two_means_over_other_questions() -> None:
         assert any(each.startswith(expected) for each in reductions), (failed, table.rows)
 
 
-def test_a_catalogue_smaller_than_the_paper_s_is_told_in_title_and_rows() -> None:
+def test_a_faq_smaller_than_the_paper_s_is_told_in_title_and_rows() -> None:
     systems = [each.name for each in read_table(DEFINITIONS / "qa_sizes.toml").systems]
     rows = [row for name in systems for row in rows_of(name, {"right": 1.0})]
     small = summary("qa_sizes", rows, ["right"], prepared_answers=4)
@@ -83,7 +83,7 @@ def test_a_catalogue_smaller_than_the_paper_s_is_told_in_title_and_rows() -> Non
     assert not any("prepared)" in row[0] for row in large.rows)
 
 
-def test_a_block_larger_than_the_catalogue_is_told() -> None:
+def test_a_block_larger_than_the_faq_is_told() -> None:
     rows = rows_of("qa search, rephrased", {"right": 1.0}) + rows_of("rag, chunks of 200", {"right": 1.0})
     table = grid(summary("qa_search", rows, ["right"], prepared_answers=149), "QA search, Table 11")
     assert table.title.endswith("(here of 149 prepared)")

@@ -22,7 +22,6 @@ from kraq_dspy import make_lm
 from kraq_dspy.eval import BinaryJudge, Groundedness, RubricJudge
 from kraq_dspy.eval.functions import AnsweringFunction
 from kraq_dspy.eval.judges import AnswerRelevancy, ContextPrecision, ContextRecall
-from kraq_dspy.exam.asking import AskForRow, CheckGold, CheckRow, PutOtherwise, SupposeOfAnother
 from kraq_dspy.extend import FittingPredict, RetrievingModule, at_once, blocking, call
 from kraq_dspy.indexing.prepare.k2rag import GraphOnly
 from kraq_dspy.optimize import load_state, save_state, state_of
@@ -73,6 +72,7 @@ from kraq_dspy.retrievers import (
 from kraq_dspy.retrievers.rewritten import FusedSearches
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.testset.asking import AskForRow, CheckGold, CheckRow, PutOtherwise, SupposeOfAnother
 from tests.programs.conftest import Library
 
 QUESTION = "Which castle has music?"
@@ -161,7 +161,7 @@ def knowledge(question: str) -> LocalContext:
 
 
 class NoAnswers:
-    """A catalogue that holds no question."""
+    """An FAQ cache that holds no question."""
 
     def exact(self, question: str) -> None:
         return None

@@ -38,7 +38,7 @@ from kraq_dspy.programs import (
     WritePairs,
     WriteSyntheticPair,
 )
-from kraq_dspy.records import CatalogueEntry
+from kraq_dspy.records import FaqEntry
 from kraq_dspy.signatures import AnswerQuestion
 
 PASSAGE = "The Rhine flows from Switzerland through Basel to the North Sea."
@@ -68,12 +68,12 @@ class Graph:
 class Answers:
     """One prepared question."""
 
-    entry = CatalogueEntry(1, "Where does the river Rhine end?", "In the sea.", "approved")
+    entry = FaqEntry(1, "Where does the river Rhine end?", "In the sea.", "approved")
 
     def exact(self, question: str) -> None:
         return None
 
-    def nearest(self, question: str, k: int, similarity: float = 0.0) -> list[CatalogueEntry]:
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> list[FaqEntry]:
         return [self.entry]
 
 

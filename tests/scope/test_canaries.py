@@ -20,10 +20,10 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.apps.dataset import export_dataset
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.mcp.tools import IndexTools
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.errors import ScopeError
-from kraq_dspy.extend import Catalogue, Chunk, Entity
-from kraq_dspy.indexing.catalogue.sources import sources_of
+from kraq_dspy.extend import Chunk, Entity, FaqCache
+from kraq_dspy.indexing.faq.sources import sources_of
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.optimize.index_rows import known_pairs
 from kraq_dspy.ports import SilentProgress
@@ -62,21 +62,21 @@ def both() -> Corpus:
 
 @pytest.fixture(scope="module")
 def path(both: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of both groups' documents with all that can be prepared, and a catalogue of answers to both."""
+    """An index of both groups' documents with all that can be prepared, and an FAQ cache of answers to both."""
 
     def build(path: Path) -> None:
         build_index(both.documents, path, random_questions=True)
         with Workspace.open(path, write=True) as space:
             for preparation in PREPARATIONS.values():
                 preparation.make(space.owned(), preparation.options(), SilentProgress())
-        fill_catalogue(path, both)
+        fill_faq(path, both)
 
     return built_in(tmp_path_factory.mktemp("scope"), f"canaries-{COUNT}", build, copied=COUNT < MANY)
 
 
-def fill_catalogue(path: Path, both: Corpus) -> None:
+def fill_faq(path: Path, both: Corpus) -> None:
     """Prepare answers to both groups' questions, one of no documents, and one that waits."""
-    with Workspace.open(path) as space, Catalogue(path / CATALOGUE) as entries:
+    with Workspace.open(path) as space, FaqCache(path / FAQ) as entries:
         owner = space.owned()
         secret, open_one = both.documents[1], both.documents[0]
         of_open, of_secret = sources_of(owner.index, [open_one.id]), sources_of(owner.index, [secret.id])
@@ -155,7 +155,7 @@ def test_prepared_answers_are_those_that_rest_on_what_may_be_read(staff: Workspa
         require_clean(staff.ask(question, "qa-search"))
     require_clean(staff.answers.entries())
     with pytest.raises(ScopeError, match="may not be read here"):
-        _ = staff.answers.catalogue
+        _ = staff.answers.faq
     require_clean(staff.answers.nearest("What is known of the deal?", 10))
 
 

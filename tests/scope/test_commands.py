@@ -76,7 +76,7 @@ def test_a_command_refuses_without_a_scope_and_shows_no_more_than_it(
     assert "who may read its documents" in refused.stderr
     assert SECRET not in refused.stdout + refused.stderr
 
-    shown = kraq(*command, "--as", "staff", cwd=path.parent)
+    shown = kraq(*command, "--scope", "staff", cwd=path.parent)
     assert shown.returncode == 0, shown.stderr
     written = [file for file in path.parent.rglob("*") if file.is_file() and path not in file.parents]
     texts = [file.read_text("utf-8", "replace") for file in written]
@@ -88,55 +88,58 @@ def test_somebody_sees_the_prepared_answers_that_rest_on_what_may_be_read(kraq: 
         ("When does the canteen open?", "At nine.", "open"),
         ("Who bought the canteen?", f"{SECRET} did.", "closed"),
     ):
-        added = kraq("catalogue", "add", path, question, answer, "--source", source, "--as-owner")
+        added = kraq("faq", "add", path, question, answer, "--source", source, "--owner")
         assert added.returncode == 0, added.stderr
 
-    listed = kraq("catalogue", "list", path, "--json", "--as", "staff")
+    listed = kraq("faq", "list", path, "--json", "--scope", "staff")
     assert listed.returncode == 0, listed.stderr
     assert [each["question"] for each in json.loads(listed.stdout)] == ["When does the canteen open?"]
-    exported = kraq("catalogue", "list", path, "--out", path.parent / "answers.jsonl", "--as", "staff")
+    exported = kraq("faq", "list", path, "--out", path.parent / "answers.jsonl", "--scope", "staff")
     assert exported.returncode == 0, exported.stderr
     assert SECRET not in (path.parent / "answers.jsonl").read_text("utf-8")
 
-    assert SECRET in kraq("catalogue", "list", path, "--json", "--as-owner").stdout
-    assert kraq("catalogue", "list", path).returncode == 1
+    assert SECRET in kraq("faq", "list", path, "--json", "--owner").stdout
+    assert kraq("faq", "list", path).returncode == 1
 
 
 def test_a_run_says_in_which_scope_its_rows_were_made(kraq: WarmShell, path: Path) -> None:
     out = path.parent / "run"
-    done = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--as", "staff", "--out", out, cwd=path.parent)
+    done = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--scope", "staff", "--out", out, cwd=path.parent)
     assert done.returncode == 0, done.stderr
     assert json.loads((out / "run.json").read_text("utf-8"))["extra"]["scope"] == ["staff"]
 
-    other = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--as-owner", "--out", out, cwd=path.parent)
+    other = kraq("eval", path, "questions.jsonl", "-m", "exact_match", "--owner", "--out", out, cwd=path.parent)
     assert other.returncode != 0  # what another scope made is not gone on with
 
 
 @pytest.mark.parametrize(
     ("label", "hint"),
-    [("Staff", "nothing can be read."), ("staff, board", "Several labels are several options: --as ONE --as OTHER.")],
+    [
+        ("Staff", "nothing can be read."),
+        ("staff, board", "Several labels are several options: --scope ONE --scope OTHER."),
+    ],
 )
 def test_whoever_mistypes_a_label_is_told(label: str, hint: str, kraq: WarmShell, path: Path) -> None:
     commands: list[list[str | Path]] = [["ask", path, "Who bought the canteen?"], ["status", path]]
     for words in commands:
-        shown = kraq(*words, "--as", label, cwd=path.parent)
+        shown = kraq(*words, "--scope", label, cwd=path.parent)
         assert shown.returncode == 0
         told = " ".join(shown.stderr.split())
         assert f"no document has the label {label!r}" in told
         assert told.endswith(hint)
         assert SECRET not in shown.stdout + shown.stderr
-    assert "no document has the label" not in kraq("status", path, "--as", "staff", cwd=path.parent).stderr
+    assert "no document has the label" not in kraq("status", path, "--scope", "staff", cwd=path.parent).stderr
 
 
 def test_a_server_gives_no_scope_to_all_beside_a_file_of_tokens(kraq: WarmShell, path: Path) -> None:
     tokens = path.parent / "tokens.toml"
     tokens.write_text('[[token]]\nname = "staff"\ntoken = "staff-token"\nlabels = ["staff"]\n')
-    refused = kraq("serve", path, "--tokens", tokens, "--as", "board", cwd=path.parent)
+    refused = kraq("serve", path, "--tokens", tokens, "--scope", "board", cwd=path.parent)
     assert refused.returncode != 0
     assert "the file says what each caller may read" in " ".join(refused.stderr.split())
 
 
 def test_own_questions_and_test_sets_are_shown_to_the_owner_alone(kraq: WarmShell, path: Path) -> None:
-    refused = kraq("serve", path, "--questions", "questions.jsonl", "--as", "staff", cwd=path.parent)
+    refused = kraq("serve", path, "--questions", "questions.jsonl", "--scope", "staff", cwd=path.parent)
     assert refused.returncode != 0
-    assert "--questions and --testset need --as-owner" in " ".join(refused.stderr.split())
+    assert "--questions and --testset need --owner" in " ".join(refused.stderr.split())

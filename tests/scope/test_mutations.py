@@ -11,12 +11,12 @@ import dspy
 import pytest
 
 from kraq_dspy import Scope, Workspace, build_index
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.asset.store.instructed import INSTRUCTED, any_instructed
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.errors import ScopeError
-from kraq_dspy.extend import Catalogue, Chunk, Hit, Question
-from kraq_dspy.indexing.catalogue.sources import sources_of
+from kraq_dspy.extend import Chunk, FaqCache, Hit, Question
+from kraq_dspy.indexing.faq.sources import sources_of
 from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view import making
@@ -52,7 +52,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with Workspace.open(path, write=True) as space:
             for preparation in PREPARATIONS.values():
                 preparation.make(space.owned(), preparation.options(), SilentProgress())
-        with Workspace.open(path) as space, Catalogue(path / CATALOGUE) as entries:
+        with Workspace.open(path) as space, FaqCache(path / FAQ) as entries:
             secret = BOTH.documents[1]
             sources = sources_of(space.owned().index, [secret.id])
             entries.add(NewEntry("What is known of the deal?", secret.text, sources=sources), by="me")

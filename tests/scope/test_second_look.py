@@ -36,7 +36,7 @@ from tests.scope.corpora import CANARY, QUESTIONS, built_in, corpus
 BOTH = corpus(40)
 STAFF = Scope(["staff"])
 QUESTION = QUESTIONS[0]
-REFUSING = Settings(refusals=RefusalSettings(floor=1.0))
+REFUSING = Settings(refusals=RefusalSettings(threshold=1.0))
 """Nothing is answered."""
 
 

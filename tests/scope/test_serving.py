@@ -11,9 +11,9 @@ from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.callers import Callers
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.extend import Catalogue
+from kraq_dspy.extend import FaqCache
 from tests.kept import kept_index
 from tests.scope.corpora import CANARY, QUESTIONS, corpus
 
@@ -39,7 +39,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("serving")
     (folder / "tokens.toml").write_text(TOKENS)
     kept_index(BOTH.documents, folder / "both.kraq")
-    with Catalogue(folder / "both.kraq" / CATALOGUE) as entries:
+    with FaqCache(folder / "both.kraq" / FAQ) as entries:
         entries.add(NewEntry("What is known of the deal?", SECRET.text), by="me")
     with Workspace.open(folder / "both.kraq") as space:
         served = {"both": ServedIndex("both", space, edit=True)}
@@ -51,7 +51,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 ADDRESSES = (
     "/api/status", "/api/questions", "/api/starters", "/api/communities", "/api/search?q=Helsinki",
-    "/api/search?q=zq", "/api/catalogue",
+    "/api/search?q=zq", "/api/faq",
 )  # fmt: skip
 
 
@@ -88,16 +88,16 @@ def test_answers_are_of_the_scope_and_a_body_cannot_widen_it(client: TestClient)
 
 def test_the_owner_alone_reviews_prepared_answers(client: TestClient) -> None:
     for who, status in (("staff", 404), ("nobody", 403)):
-        assert client.get("/api/catalogue/1", headers=bearing(who)).status_code == status
+        assert client.get("/api/faq/1", headers=bearing(who)).status_code == status
         body: dict[str, object] = {"action": "reject", "version": 1}
-        assert client.post("/api/catalogue/1", json=body, headers=bearing(who)).status_code == 403
+        assert client.post("/api/faq/1", json=body, headers=bearing(who)).status_code == 403
 
     assert client.get("/api/status", headers=bearing("owner")).json()["edit"]
     assert not client.get("/api/status", headers=bearing("staff")).json()["edit"]
-    entry = client.get("/api/catalogue/1", headers=bearing("owner")).json()
+    entry = client.get("/api/faq/1", headers=bearing("owner")).json()
     assert entry["answer"] == SECRET.text
     body = {"action": "edit", "answer": "It was sold.", "document_ids": [SECRET.id], "version": entry["version"]}
-    edited = client.post("/api/catalogue/1", json=body, headers=bearing("owner"))
+    edited = client.post("/api/faq/1", json=body, headers=bearing("owner"))
     assert edited.status_code == 200, edited.text
     assert edited.json()["answer"] == "It was sold."
 

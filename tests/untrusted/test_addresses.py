@@ -140,8 +140,8 @@ COMMANDS = [
     ["precompute", "DIR", "raptor"],
     ["precompute", "DIR", "k2rag"],
     ["precompute", "DIR", "graph"],
-    ["catalogue", "seed", "DIR"],
-    ["catalogue", "seed", "DIR", "--of", "passages"],
+    ["faq", "seed", "DIR"],
+    ["faq", "seed", "DIR", "--of", "passages"],
     ["optimize", "answer", "--index", "DIR", "--dev", "dev.jsonl", "--out", "o.json"],
 ]
 

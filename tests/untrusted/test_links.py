@@ -22,7 +22,7 @@ NAMES = (
     *("draft/manifest.json", "draft/index.db", "draft/index.db-wal", "draft/vectors/chunks.fresh"),
     *(f"{STATE}/{name}" for name in ("manifest.json", "index.db", "index.db-wal", "passages.graph", "mentions.arrays")),
     *(f"{STATE}/{name}" for name in ("sums.json", "raptor.json", "vectors", "vectors/chunks")),
-    *("catalogue.db", "instructed.db", "k2rag.kraq", "k2rag.kraq/manifest.json", "k2rag.kraq/lock"),
+    *("faq.db", "instructed.db", "k2rag.kraq", "k2rag.kraq/manifest.json", "k2rag.kraq/lock"),
 )
 DOORS: dict[str, Callable[[Path], object]] = {
     "open": Index.open,

@@ -150,7 +150,7 @@ NOTES = {
 }
 
 
-def test_exams_evaluations_and_choices_reach_no_network(tmp_path: Path) -> None:
+def test_testsets_evaluations_and_choices_reach_no_network(tmp_path: Path) -> None:
     """`testset make`, `eval`, `select` and `optimize` in one process. They take some seconds each under strace, and no
     index at hand was made in a process that is watched."""
     (tmp_path / "notes").mkdir()
@@ -165,7 +165,7 @@ def test_exams_evaluations_and_choices_reach_no_network(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
     output = watched.run(
         ("index", "notes", "--out", "notes.kraq"),
-        ("testset", "make", "notes.kraq", "--out", "exam.jsonl", "-n", "3"),
+        ("testset", "make", "notes.kraq", "--out", "testset.jsonl", "-n", "3"),
         ("eval", "notes.kraq", "asked.csv", "--out", "run"),
         ("select", "notes", "asked.csv", "--chunks", "300", "-k", "5", "-r", "dense", "-r", "bm25", "--out", "choice"),
         ("optimize", "decomposition", "--index", "notes.kraq", "--out", "state.json", "--force"),

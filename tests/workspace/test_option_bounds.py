@@ -93,7 +93,9 @@ def test_a_constructor_reads_the_range_of_the_option(space: Workspace) -> None:
             PageRankRetriever(over, graph, space.index, damping=damping)
         with pytest.raises(ValueError, match=f"damping is {damping}; expected a number from 0.01 to 0.99"):
             AdaptiveRetriever(over, graph, space.index, damping=damping)
-    with pytest.raises(ValueError, match="most is 2; expected a number from 0 to 1: the largest weight of the walk"):
+    with pytest.raises(
+        ValueError, match="most is 2; expected a number from 0 to 1: the largest weight of personalized PageRank"
+    ):
         AdaptiveRetriever(over, graph, space.index, most=2)
     with pytest.raises(ValueError, match="similarity is 2; expected a number from 0 to 1"):
         QASearch(space.program("traditional"), space.answers, similarity=2)

@@ -11,10 +11,10 @@ from dspy.utils import DummyLM
 
 from kraq_dspy import Index, Scope, Workspace
 from kraq_dspy._internal.rag_prediction import REFUSED
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
-from kraq_dspy.asset.store.index import FLOOR
-from kraq_dspy.extend import Catalogue
-from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
+from kraq_dspy.asset.store.index import THRESHOLD
+from kraq_dspy.extend import FaqCache
+from kraq_dspy.indexing.refusals.scoring import PassageScorer
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import RefusalSettings, Settings
 from kraq_dspy.workspace.refusing import Answerability, is_refusal
@@ -46,7 +46,7 @@ def test_what_is_foreign_is_refused_and_reaches_no_program(question: str, space:
     assert is_refusal(prediction)
     assert prediction.answer == REFUSED
     assert prediction.answerable is False
-    assert 0 <= prediction.answerable_score < prediction.floor
+    assert 0 <= prediction.answerable_score < prediction.threshold
     assert 0 < len(prediction.hits) <= 3
 
 
@@ -122,10 +122,10 @@ def test_a_question_about_the_whole_is_not_refused(question: str, space: Workspa
     assert space.answerability(question).is_answerable is True
 
 
-def test_an_index_without_a_floor_refuses_nothing(tmp_path: Path) -> None:
+def test_an_index_without_a_threshold_refuses_nothing(tmp_path: Path) -> None:
     path = index_of_orchids(tmp_path / "old.kraq")
     with Index.open(path, write=True) as index:
-        (index.home / FLOOR).unlink()
+        (index.home / THRESHOLD).unlink()
     with Workspace.open(path) as space:
         prediction = space.ask(FOREIGN[0], refuse=True)
     assert not is_refusal(prediction)
@@ -133,12 +133,12 @@ def test_an_index_without_a_floor_refuses_nothing(tmp_path: Path) -> None:
     assert prediction.answerable_score is not None
 
 
-def test_settings_set_the_floor_and_the_number_of_offers(path: Path) -> None:
-    with Workspace.open(path, settings=Settings(refusals=RefusalSettings(floor=0.0))) as space:
+def test_settings_set_the_threshold_and_the_number_of_offers(path: Path) -> None:
+    with Workspace.open(path, settings=Settings(refusals=RefusalSettings(threshold=0.0))) as space:
         assert not is_refusal(space.ask(FOREIGN[0], refuse=True))
-    with Workspace.open(path, settings=Settings(refusals=RefusalSettings(floor=1.0, offers=1))) as space:
+    with Workspace.open(path, settings=Settings(refusals=RefusalSettings(threshold=1.0, offers=1))) as space:
         assert is_refusal(space.ask(ANSWERED[0], refuse=True))
-        assert not space.ask(ANSWERED[0], refuse=True).next_questions  # nothing is held by so high a floor
+        assert not space.ask(ANSWERED[0], refuse=True).next_questions  # nothing is held by so high a threshold
     with Workspace.open(path, settings=Settings(refusals=RefusalSettings(offers=1))) as space:
         assert len(space.ask(FOREIGN[0], refuse=True).next_questions) == 1
         assert space.refuses
@@ -148,9 +148,9 @@ def test_settings_set_the_floor_and_the_number_of_offers(path: Path) -> None:
 
 def test_an_approved_answer_counts_as_answerable(tmp_path: Path) -> None:
     path = index_of_orchids(tmp_path / "orchids.kraq")
-    catalogue = Catalogue(path / CATALOGUE)
-    catalogue.add(NewEntry(FOREIGN[0], "Lima.", "approved", (AnswerSource("care"),)), by="test")
-    catalogue.close()
+    faq = FaqCache(path / FAQ)
+    faq.add(NewEntry(FOREIGN[0], "Lima.", "approved", (AnswerSource("care"),)), by="test")
+    faq.close()
     with Workspace.open(path) as space:
         prepared = space.prepared(FOREIGN[0])
     assert prepared is not None
@@ -158,7 +158,7 @@ def test_an_approved_answer_counts_as_answerable(tmp_path: Path) -> None:
 
 
 def test_a_scope_is_refused_as_an_index_of_its_documents_alone_would_be(tmp_path: Path) -> None:
-    """Score, floor and offers are those of what may be read: nothing tells of the documents that may not."""
+    """Score, threshold and offers are those of what may be read: nothing tells of the documents that may not."""
     readable = ("vanilla", "care", "cypripedium")
     labels: dict[str, tuple[str, ...]] = {name: ("staff",) if name in readable else ("board",) for name in ORCHIDS}
     both = index_of_orchids(tmp_path / "both.kraq", labels)
@@ -169,14 +169,14 @@ def test_a_scope_is_refused_as_an_index_of_its_documents_alone_would_be(tmp_path
         for question in asked:
             here, there = (each.answerability(question) for each in (staff, other))
             assert here.score == pytest.approx(there.score, abs=1e-3)
-            assert here.floor == pytest.approx(there.floor, abs=1e-3)
+            assert here.threshold == pytest.approx(there.threshold, abs=1e-3)
             assert here.is_answerable is there.is_answerable
             offers = [each.ask(question, "traditional", refuse=True).next_questions for each in (staff, other)]
             assert {each.passage.document_id for each in offers[0]} <= set(readable)
             assert [each.text for each in offers[0]] == [each.text for each in offers[1]]
     owner_score = _owner_score(both, asked[0])
-    assert here.floor is not None
-    assert owner_score > here.floor + 0.3  # the whole does answer what the scope must not know of
+    assert here.threshold is not None
+    assert owner_score > here.threshold + 0.3  # the whole does answer what the scope must not know of
 
 
 def test_a_scope_refuses_without_a_look_at_what_it_may_not_read(

@@ -126,12 +126,12 @@ def test_a_retriever_is_refused_by_a_program_that_would_not_ask_it(name: str) ->
 
 
 def test_options_of_a_retriever_are_checked_as_those_of_a_program() -> None:
-    assert choose_retriever("adaptive", {"walk": 0.5}).options.walk == 0.5
+    assert choose_retriever("adaptive", {"pagerank": 0.5}).options.pagerank == 0.5
     assert choose_retriever("cross-encoder:some/model").options.model == "some/model"
     with pytest.raises(ConfigError, match=r"no retriever 'adaptiv' \(did you mean 'adaptive'\?\)"):
         choose_retriever("adaptiv")
-    with pytest.raises(ConfigError, match=r"'adaptive' has no option 'wlak' \(did you mean 'walk'\?\)"):
-        choose_retriever("adaptive", {"wlak": 0.5})
+    with pytest.raises(ConfigError, match=r"'adaptive' has no option 'pagernak' \(did you mean 'pagerank'\?\)"):
+        choose_retriever("adaptive", {"pagernak": 0.5})
     with pytest.raises(ConfigError, match="'cross-encoder' needs the option 'model'"):
         choose_retriever("cross-encoder")
     with pytest.raises(ConfigError, match="'dense' takes nothing after a colon; found 'x'"):

@@ -15,7 +15,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.apps.lines import prediction_lines
-from kraq_dspy.asset.store.catalogue import NewEntry
+from kraq_dspy.asset.store.faq import NewEntry
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.indexing.prepare.raptor import build_tree
 from kraq_dspy.models.lms.roles import lm_in_program
@@ -80,15 +80,15 @@ def test_a_model_based_program_answers_with_its_evidence(built: Path, name: str)
     assert prediction.timings["wall"] > 0
 
 
-def test_qa_search_answers_from_the_catalogue_of_the_index_and_else_asks_the_program_named(
+def test_qa_search_answers_from_the_faq_of_the_index_and_else_asks_the_program_named(
     built: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(built, tmp_path / "index")
     with Workspace.open(tmp_path / "index") as space:
-        space.answers.catalogue.add(NewEntry("Who keeps the lighthouse of Ardmore?", "Nobody."), by="test")
+        space.answers.faq.add(NewEntry("Who keeps the lighthouse of Ardmore?", "Nobody."), by="test")
         program = space.program("qa-search", "bm25", over="traditional", k=2, scan="full", block=10)
         prepared = space.ask("who is it that keeps the Ardmore lighthouse", program)
-        assert (prepared.answer, prepared.source) == ("Nobody.", "catalogue")
+        assert (prepared.answer, prepared.source) == ("Nobody.", "faq")
         prediction = space.ask(QUESTION, program, next_questions=0)
         assert (prediction.source, len(prediction.hits), prediction.hits[0].why) == ("program", 2, "bm25")
         assert prediction.answer == space.ask(QUESTION, space.program("traditional", "bm25", k=2)).answer
@@ -244,7 +244,7 @@ def test_a_program_that_returns_no_prediction_is_named(built: Path) -> None:
 
 def test_options_of_a_retriever_reach_it(built: Path) -> None:
     with Workspace.open(built) as space:
-        assert vars(space.retriever("adaptive", walk=0.5))["most"] == 0.5
+        assert vars(space.retriever("adaptive", pagerank=0.5))["most"] == 0.5
         program = space.program("traditional", "hybrid", retriever_options={"weight": 0.9})
         assert vars(program)["retrieve"].weight == 0.9
 

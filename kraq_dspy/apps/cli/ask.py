@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kraq_dspy.workspace.suggesting import SuggestedQuestion
 
 
-FROM_WHOM = {"catalogue": "prepared answer", "refusal": "--answer-anyway asks all the same"}
+FROM_WHOM = {"faq": "prepared answer", "refusal": "--no-refuse asks all the same"}
 """The line under an answer that no program gave, by its source."""
 EVIDENCE = 3  # passages shown unless more are asked for
 
@@ -68,13 +68,13 @@ class Ask(TakesStates, ChosenProgram, Reads, Refuses):
         choice = self.choice()
         tell_what_is_cut_off()
         with self.opened(self.index_dir) as space:
-            answer = space.prepared(question) if self.is_default and not self.program_state else None
+            answer = space.prepared(question) if self.is_default and not self.optimized else None
             if answer is None:
                 program = space.make_program(choice)
                 self.require_asked("ask", "conversation", programs=[program])
                 refuse = self.refuses(space)
                 stream = self.stream and not self.json
-                answer = asked(space, program, question, stream=stream, refuse=refuse, anyway=self.answer_anyway)
+                answer = asked(space, program, question, stream=stream, refuse=refuse, anyway=self.no_refuse)
             model = space.models[choice.role].model
         if self.json:
             print_json(answer_fields(question, choice.spec.name, model, answer))

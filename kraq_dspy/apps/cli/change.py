@@ -139,7 +139,7 @@ class Check(Models):
         if waiting:
             shown = " and ".join(waiting)
             explore = command("serve", self.index_dir, "--open", "--edit")
-            note(f"entries of the catalogue that wait: {shown}. {explore}")
+            note(f"entries of the FAQ cache that wait: {shown}. {explore}")
 
     def _show_problems(self, problems: "Sequence[Problem]") -> None:
         for problem in problems:
@@ -152,7 +152,7 @@ class Check(Models):
         if "precompute" in repairs:
             note(command("precompute", self.index_dir), label="Embeddings: ")
         if "answers" in repairs:
-            remove = command("catalogue", "remove", self.index_dir, "NUMBERS")
+            remove = command("faq", "remove", self.index_dir, "NUMBERS")
             note(remove, label="Prepared answers: ")
         if not repairs.isdisjoint(("resume", "flag")):
             note(command("check", self.index_dir, "--repair"), label="To mend it: ")

@@ -98,7 +98,7 @@ class _Talk:
     def _answer(self, question: str, *, is_suggested: bool) -> "dspy.Prediction":
         """The prepared answer if the question begins a conversation and there is one, else the program's."""
         command, history = self.command, () if is_suggested else tuple(self.turns)
-        takes_prepared = command.is_default and not (history or command.program_state)
+        takes_prepared = command.is_default and not (history or command.optimized)
         prepared = self.space.prepared(question) if takes_prepared else None
         if prepared:
             return prepared
@@ -109,7 +109,7 @@ class _Talk:
             stream=command.stream,
             history=history,
             refuse=command.refuses(self.space),
-            anyway=command.answer_anyway or is_suggested,
+            anyway=command.no_refuse or is_suggested,
         )
 
 

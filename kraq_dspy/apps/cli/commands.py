@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
-from kraq_dspy.apps.cli import catalogue
+from kraq_dspy.apps.cli import faq
 from kraq_dspy.apps.cli.ask import Ask
 from kraq_dspy.apps.cli.asked import Asked
 from kraq_dspy.apps.cli.audits import Bias, Diversity, RatersSheet, Stores
@@ -81,7 +81,7 @@ INDEX, RECORDED, TABLE = "INDEX", "FILE", "TABLE"
 
 @dataclass(frozen=True)
 class Group:
-    """Commands of two words, such as `kraq catalogue add`."""
+    """Commands of two words, such as `kraq faq add`."""
 
     help: str
     commands: Mapping[str, type[Command]]
@@ -101,12 +101,12 @@ kraq bench list: what each needs, and whether it was run. kraq bench kraq-2, or 
 kraq bench TABLE.toml: a table written like those in kraq_dspy/papers/tables/definitions.
 """
 
-CATALOGUE = {
-    "add": catalogue.AddEntries,
-    "list": catalogue.ListEntries,
-    "approve": catalogue.ApproveEntries,
-    "remove": catalogue.RemoveEntries,
-    "seed": catalogue.Seed,
+FAQ = {
+    "add": faq.AddEntries,
+    "list": faq.ListEntries,
+    "approve": faq.ApproveEntries,
+    "remove": faq.RemoveEntries,
+    "seed": faq.Seed,
 }
 
 BENCHMARKS = {
@@ -134,7 +134,7 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
     },
     "Prepare": {
         "precompute": Precompute,
-        "catalogue": Group("Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
+        "faq": Group("Answers prepared in advance, which `kraq ask -p qa-search` gives.", FAQ),
     },
     "Research": {
         "eval": Group(EVAL, {INDEX: EvalIndex, RECORDED: EvalRecorded, "asked": Asked, "report": Report}, EvalGroup),

@@ -27,7 +27,7 @@ BROADEST = 12  # questions listed
 @dataclass(frozen=True, kw_only=True)
 class Demo(Models):
     """Index bundled passages, show their questions, answer, measure, and pick a retriever by a
-    self-made exam."""
+    self-made test set."""
 
     quick: Annotated[
         bool, Flag("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
@@ -42,7 +42,7 @@ class Demo(Models):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.apps.cli.demo_exam import show_exam, take_exam
+        from kraq_dspy.apps.cli.demo_testset import show_testset, take_testset
         from kraq_dspy.asset.corpus.load import bundled_example
         from kraq_dspy.embedded.reading.reader import reader
         from kraq_dspy.embedded.reading.shipped import shipped_analyses
@@ -77,15 +77,15 @@ class Demo(Models):
             choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
             answers = self._answers(space, choices, questions)
             model = space.models["answerer"].model
-            exam = None
+            testset = None
             if not (self.quick or self.first):
                 with Bars(quiet=self.json) as bars:
-                    exam = take_exam(space, questions, bars)
+                    testset = take_testset(space, questions, bars)
 
         measured = {name: _measured(questions, own) for name, own in answers.items()}
         if self.json:
             shown = _answers_as_json(questions[:SHOWN], answers, model)
-            print_json({"report": report, "answers": shown, "measured": measured, "exam": exam})
+            print_json({"report": report, "answers": shown, "measured": measured, "testset": testset})
             return
         _show_answers(questions[:SHOWN], choices, answers, model)
         all_of_them = counted(len(questions), "question")
@@ -95,8 +95,8 @@ class Demo(Models):
         for program, means in measured.items():
             rows.append((program, *(f"{mean:.3f}" for mean in means.values())))
         output.print(grid("", ["program", *names], rows, right=names))
-        if exam is not None:
-            show_exam(exam)
+        if testset is not None:
+            show_testset(testset)
         next_question = questions[: SHOWN + 1][-1]["question"]
         say(f"The index stays in {out}. Try: {command('ask', out, next_question)}")
 
@@ -180,7 +180,7 @@ def _show_answers(
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:
     """Means over the questions; the measures are those of `kraq_dspy.eval`."""
-    from kraq_dspy.eval.metrics.answers import contains
+    from kraq_dspy.eval.metrics.answers import substring_match
     from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k, recall_at_k
 
     def mean(values: Iterable[float]) -> float:
@@ -193,6 +193,7 @@ def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> di
         f"recall@{BUDGET}": mean(recall_at_k(*pair, k=BUDGET) for pair in pairs),
         f"all found@{BUDGET}": mean(all_supporting_at_k(*pair, k=BUDGET) for pair in pairs),
         "gold in answer": mean(
-            contains(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
+            substring_match(question["answers"], answer.answer)
+            for question, answer in zip(questions, answers, strict=True)
         ),
     }

@@ -71,11 +71,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         int | None,
         typer.Option("--k", "-k", min=1, help=f"Passages for each question. Default: a program's own, or {RETRIEVED}."),
     ] = None
-    asked: Annotated[
+    human: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A few of people's questions, with evidence or answers, that decide together with QUESTIONS, an exam.",
+            help="A few human questions, with evidence or answers, that decide together with QUESTIONS, a test set.",
         ),
     ] = None
 
@@ -90,7 +90,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         if told := columns_note(examples, self.columns()):
             note(told, label="")
         peoples = self._peoples()
-        if self.retrieval_only and (self.program or self.program_state):
+        if self.retrieval_only and (self.program or self.optimized):
             raise ConfigError("--retrieval-only asks no program.")
 
         with self.opened(self.index_dir) as space:
@@ -128,7 +128,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
 
     def _require_asked(self, space: "Workspace", systems: "Sequence[AskedSystem]", metrics: Sequence[str]) -> None:
         """Raise StateError for a state of a step that neither the programs nor the metrics ask."""
-        if not self.program_state:
+        if not self.optimized:
             return
         from kraq_dspy.eval.judges import JUDGED
 
@@ -137,14 +137,14 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         self.require_asked("eval", programs=[*programs, *judges])
 
     def _peoples(self) -> "list[Example]":
-        """The few questions of people's that are asked beside the exam; none without --asked. Raises ConfigError or
+        """The few human questions that are asked beside the test set; none without --human. Raises ConfigError or
         EvaluationError, before anything is asked, if they could decide nothing."""
         from kraq_dspy.eval.joint import require_enough, require_peoples_questions, require_several
         from kraq_dspy.eval.questions import read_questions
 
-        if self.asked is None:
+        if self.human is None:
             return []
-        peoples = read_questions(self.asked, self.columns(), encoding=self.encoding)
+        peoples = read_questions(self.human, self.columns(), encoding=self.encoding)
         require_several(len(self.program or [""]) * len(self.retriever or [""]))
         require_enough(peoples)
         if self.fail_if_worse is not None:
@@ -165,7 +165,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         systems = []
         for program in programs:
             for retriever in retrievers:
-                systems.append(_program(space, program, retriever, self.program_state or (), self.k))
+                systems.append(_program(space, program, retriever, self.optimized or (), self.k))
         return systems
 
     def _metrics(

@@ -87,7 +87,7 @@ class ImportGraphRAG(Builds, Limits):
     acl_column: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Column of the documents: labels of who may read them. Default: acl. Then see --as."
+            metavar="NAME", help="Column of the documents: labels of who may read them. Default: acl. Then see --scope."
         ),
     ] = None
     json: Json = False

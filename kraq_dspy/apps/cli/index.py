@@ -40,7 +40,7 @@ class BuildIndex(Builds, Limits, Columns):
     random_questions: Annotated[
         bool, Flag("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
     ] = False
-    program_state: Annotated[
+    optimized: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Step that `kraq optimize` saved; repeatable.")
     ] = None
     replace: Annotated[bool, Flag("--replace", help="Remove documents of DIR that this corpus does not have.")] = False
@@ -88,10 +88,10 @@ class BuildIndex(Builds, Limits, Columns):
     def _resume(self) -> None:
         from kraq_dspy.indexing.index.change import resume_index
 
-        if self.out or self.replace or self.random_questions or self.program_state:
+        if self.out or self.replace or self.random_questions or self.optimized:
             raise ConfigError(
                 f"{str(self.corpus)!r} is an index, which is finished as it was begun: without --out, --replace, "
-                "--random-questions and --program-state."
+                "--random-questions and --optimized."
             )
         settings = self.settings_of(self.corpus)
         run_build(partial(resume_index, self.corpus), settings, self, json=self.json)
@@ -104,8 +104,8 @@ class BuildIndex(Builds, Limits, Columns):
         from kraq_dspy.settings import EMBEDDED
         from kraq_dspy.state import StepStates
 
-        states = StepStates(self.program_state or ())
-        if self.program_state:
+        states = StepStates(self.optimized or ())
+        if self.optimized:
             states.require_asked((), "kraq index --domain", signatures_asked("describing"))
         settings = self.settings()
         if settings.role("extractor").model == EMBEDDED:
@@ -154,7 +154,7 @@ class BuildIndex(Builds, Limits, Columns):
             self.corpus,
             out,
             random_questions=self.random_questions,
-            program_states=self.program_state or (),
+            optimized=self.optimized or (),
         )
 
         try:

@@ -1,4 +1,4 @@
-"""Lets a person mark, by keyboard, which passages answer people's questions: `kraq testset label FILE INDEX`."""
+"""Lets a person mark, by keyboard, which passages answer human questions: `kraq testset label FILE INDEX`."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ ENTER, END = ("\r", "\n"), ""
 
 @dataclass(frozen=True, kw_only=True)
 class LabelQuestions(Reads, QuestionFile):
-    """Mark which passages answer questions that people asked, for `kraq eval --asked` and `kraq select --asked`.
+    """Mark which passages answer questions that people asked, for `kraq eval --human` and `kraq select --human`.
 
     kraq draws N questions of FILE, unlike ones first. Unlike retrievers pool passages, and you press a
     key for each that answers; what nothing answers becomes unanswerable. kraq keeps each label at once,
@@ -76,13 +76,13 @@ class LabelQuestions(Reads, QuestionFile):
         if n_left:
             say("To go on, run the same command.")
         elif n_labeled:
-            beside = ("--asked", self.out, "--retrieval-only", "-r", "dense", "-r", "bm25", "-r", "hybrid")
-            say("Beside an exam: ", command("eval", self.index_dir, "test.jsonl", *beside))
+            beside = ("--human", self.out, "--retrieval-only", "-r", "dense", "-r", "bm25", "-r", "hybrid")
+            say("Beside a test set: ", command("eval", self.index_dir, "test.jsonl", *beside))
 
     def _serve(self, examples: "Sequence[Example]") -> None:
         """On the page."""
         from kraq_dspy.apps.serve.testset_desk import LabelingDesk, TestsetDesk
-        from kraq_dspy.exam.testset import Testset
+        from kraq_dspy.testset.testset import Testset
 
         if self.out.exists():
             Testset.load(self.out)  # raises for a file that is no test set, before anything is served

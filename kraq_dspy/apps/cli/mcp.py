@@ -53,7 +53,7 @@ class Mcp(TakesStates, ChosenProgram, Reads, Refuses):
                 choice = self.choice()
                 self.require_asked("mcp", "answering", "conversation")
                 space = stack.enter_context(self.opened(self.index_dir))
-                tools = IndexTools(space, choice, answer_anyway=self.answer_anyway)
+                tools = IndexTools(space, choice, no_refuse=self.no_refuse)
                 server = make_server(tools)
             stack.enter_context(moving_on(tools.move_on))
             if settings is None or listening is None:

@@ -59,7 +59,7 @@ class Optimize(Scoped, Calls):
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --program-state."),
+        typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --optimized."),
     ] = None
     index: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Index for programs, for leads_back, and for rows of its own.")

@@ -190,9 +190,9 @@ def _is_terminal() -> bool:
 class Owner:
     """Options of commands that only the owner of an index with labels may run."""
 
-    as_owner: Annotated[
-        bool, ScopeOption("--as-owner", metavar="", help="Read everything, with labels and without.")
-    ] = False
+    as_owner: Annotated[bool, ScopeOption("--owner", metavar="", help="Read everything, with labels and without.")] = (
+        False
+    )
 
     def scope(self) -> "Scope | None":
         """Tell who asks; None if nobody said."""
@@ -226,7 +226,7 @@ class Scoped(Owner):
 
     as_label: Annotated[
         list[str] | None,
-        ScopeOption("--as", metavar="LABEL", help="Read what somebody with this label may read; repeatable."),
+        ScopeOption("--scope", metavar="LABEL", help="Read what somebody with this label may read; repeatable."),
     ] = None
 
     def scope(self) -> "Scope | None":
@@ -235,7 +235,7 @@ class Scoped(Owner):
         from kraq_dspy.asset.scope import Scope
 
         if self.as_owner and self.as_label:
-            raise ConfigError("--as-owner reads everything, --as LABEL what the label allows. Give one of them.")
+            raise ConfigError("--owner reads everything, --scope LABEL what the label allows. Give one of them.")
         return Scope(self.as_label) if self.as_label else super().scope()
 
 
@@ -262,7 +262,7 @@ def _note_if_empty(scoped: "Workspace") -> None:
     if scoped.scope is None or scoped.part is None or scoped.part.document_ids:
         return
     labels = ", ".join(map(repr, sorted(scoped.scope.labels)))
-    several = " Several labels are several options: --as ONE --as OTHER." if "," in labels else ""
+    several = " Several labels are several options: --scope ONE --scope OTHER." if "," in labels else ""
     note(f"no document has the label {labels}: nothing can be read.{several}")
 
 
@@ -270,20 +270,20 @@ def _note_if_empty(scoped: "Workspace") -> None:
 class TakesStates(Models):
     """What asks steps that `kraq optimize` may have tuned."""
 
-    program_state: Annotated[
+    optimized: Annotated[
         list[Path] | None,
-        typer.Option("--program-state", metavar="FILE", help="State that `kraq optimize` saved; repeatable."),
+        typer.Option("--optimized", metavar="FILE", help="State that `kraq optimize` saved; repeatable."),
     ] = None
 
     def states(self) -> "StepStates":
         from kraq_dspy.state import StepStates
 
-        return StepStates(self.program_state or ())
+        return StepStates(self.optimized or ())
 
     def require_asked(self, command: str, *askers: str, programs: "Sequence[dspy.Module]" = ()) -> None:
         """Raise StateError for a state of a step that neither these parts of the library (`asked_by.ASKERS`) nor the
         programs ask."""
-        if self.program_state:
+        if self.optimized:
             from kraq_dspy.optimize.asked_by import signatures_asked
 
             self.states().require_asked(programs, f"kraq {command}", signatures_asked(*askers))
@@ -351,7 +351,7 @@ class Columns(Models):
     id_column: Annotated[str | None, ColumnOption(help="Column of the id. Default: id")] = None
     acl_column: Annotated[
         str | None,
-        ColumnOption(help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --as."),
+        ColumnOption(help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --scope."),
     ] = None
     labels: Annotated[
         Path | None,
@@ -492,12 +492,12 @@ class ChosenProgram:
 class Refuses:
     """A front door, which refuses what the documents do not answer."""
 
-    answer_anyway: Annotated[
-        bool, Flag("--answer-anyway", help="Answer even if the documents seem not to hold the answer.")
+    no_refuse: Annotated[
+        bool, Flag("--no-refuse", help="Answer even if the documents seem not to hold the answer.")
     ] = False
 
     def refuses(self, space: "Workspace") -> bool:
-        return space.refuses and not self.answer_anyway
+        return space.refuses and not self.no_refuse
 
 
 def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type[CommandT]], type[CommandT]]:

@@ -157,7 +157,7 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
         _note_former_states(report.path)
     if report.stale_answers:
         note(
-            f"{counted(report.stale_answers, 'answer')} of the catalogue went stale with their documents, and are not "
+            f"{counted(report.stale_answers, 'answer')} of the FAQ cache went stale with their documents, and are not "
             f"given until somebody looks: {command('explore', report.path, '--edit')}"
         )
     everything = f"{command('status', report.path)} --json"

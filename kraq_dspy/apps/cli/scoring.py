@@ -61,7 +61,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         typer.Option(
             metavar="DIR",
             help="Exit code 3 if the run in DIR was better: the interval of the paired difference lies below 0. With "
-            "--asked, it is the joint interval.",
+            "--human, it is the joint interval.",
             rich_help_panel="For a build server",
         ),
     ] = None
@@ -99,7 +99,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         return list(dict.fromkeys([*metrics, *map(metric_judged, thresholds)]))
 
     def prepare_place(self, folder: Path) -> None:
-        """Forget failed rows of the folder, and of people's questions in it, if they are to be tried again.
+        """Forget failed rows of the folder, and of human questions in it, if they are to be tried again.
 
         Raises ConfigError for a folder that cannot be written, or is the base run's.
         """
@@ -118,7 +118,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float], *, beside: bool = False
     ) -> None:
         """Write the report, print it, and end with `WORSE` if the run is not good enough. With `beside`, people's
-        questions were asked beside an exam, and both judge together."""
+        questions were asked beside a test set, and both judge together."""
         from kraq_dspy.eval.joint import joint_of_run
         from kraq_dspy.eval.summary import require_rows
 
@@ -147,7 +147,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         from kraq_dspy.eval.gate import metric_judged, under_checks, worse_checks
         from kraq_dspy.eval.joint import joint_worse_checks
 
-        checks = under_checks(result.summary, thresholds, of_exam=beside)
+        checks = under_checks(result.summary, thresholds, of_testset=beside)
         if self.fail_if_worse is None:
             return checks
 

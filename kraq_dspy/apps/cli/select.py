@@ -68,11 +68,11 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
             "--metric", "-m", help="Metric: recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
         ),
     ] = None
-    asked: Annotated[
+    human: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A few of people's questions, with evidence, that decide together with QUESTIONS, an exam.",
+            help="A few human questions, with evidence, that decide together with QUESTIONS, a test set.",
         ),
     ] = None
     seed: Seed = 0
@@ -90,12 +90,12 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
             selection = select(
                 self.corpus,
                 self.questions,
-                asked=self.asked,
+                human=self.human,
                 plan=plan,
                 metric=self.metric,
                 settings=settings,
                 limits=self.limits(settings),
-                program_states=self.program_state or (),
+                optimized=self.optimized or (),
                 columns=self.columns(),
                 encoding=self.encoding or "",
                 out=folder,
@@ -134,7 +134,7 @@ def numbers_in(words: str, option: str) -> tuple[int, ...]:
 
 def show_selection(selection: "Selection") -> None:
     """Print the candidates with all their questions, the decision, and what the run did not try."""
-    metrics = (selection.metric,) if selection.joint is None else (f"{selection.metric}, exam", "together")
+    metrics = (selection.metric,) if selection.joint is None else (f"{selection.metric}, test set", "together")
     headings = ("retriever", "chunks", "k", *metrics, "less than the best", "tokens", "ms", "")
     ranked = sorted(selection.tried, key=lambda each: -each.mean)
     shown = ranked[:SHOWN]

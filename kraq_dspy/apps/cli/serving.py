@@ -66,7 +66,7 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
         bool, Flag("--open", help="Open the page in your browser; if the port is in use, take another.")
     ] = False
     edit: Annotated[
-        bool, Flag("--edit", help="Let the catalogue and the test set be reviewed: approve, edit, reject.")
+        bool, Flag("--edit", help="Let the FAQ cache and the test set be reviewed: approve, edit, reject.")
     ] = False
     questions: Annotated[
         Path | None,
@@ -75,9 +75,9 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
     testset: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
     ] = None
-    at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = ServeSettings.at_once
-    waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; further ones get 503.")] = (
-        ServeSettings.waiting
+    workers: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = ServeSettings.workers
+    queue: Annotated[int, typer.Option(min=0, help="Questions that may wait; further ones get 503.")] = (
+        ServeSettings.queue
     )
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Host name that requests may use; repeatable.")
@@ -96,14 +96,14 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
             raise ConfigError("--questions and --testset are for the owner of one index, without --tokens.")
         if desk is not None and scope is not None and not scope.is_everything:
             raise ConfigError(
-                "Questions and test sets may tell of any document: --questions and --testset need --as-owner."
+                "Questions and test sets may tell of any document: --questions and --testset need --owner."
             )
         names = tuple(self.allow_host or ())
         if self.tokens and scope is not None:
             raise ConfigError("With --tokens the file says what each caller may read: labels, or everything = true.")
         callers = Callers(self.tokens, names_of(self.index_dirs)) if self.tokens else None
         settings = ServeSettings(
-            self.host, self.port, self.token or None, self.at_once, self.waiting, names, callers, self.answer_anyway
+            self.host, self.port, self.token or None, self.workers, self.queue, names, callers, self.no_refuse
         )
         opened = self.opened if callers is None else partial(Models.opened, self)
         run_server(

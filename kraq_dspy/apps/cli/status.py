@@ -28,7 +28,7 @@ class Status(Scoped):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.catalogue.sources import count_answers
+        from kraq_dspy.indexing.faq.sources import count_answers
 
         with self.readable(self.index_dir) as index:
             contents = _contents_of(index)
@@ -47,7 +47,7 @@ class Status(Scoped):
     def _show(self, contents: "_Contents", change: str | None, answers: Mapping[str, int] | None) -> None:
         rows = self._rows(contents, change)
         if answers:
-            rows["catalogue"] = ", ".join(f"{count:,} {name}" for name, count in answers.items())
+            rows["faq"] = ", ".join(f"{count:,} {name}" for name, count in answers.items())
         output.print(two_columns(str(self.index_dir), rows))
 
         if contents.levels:

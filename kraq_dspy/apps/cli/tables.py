@@ -75,7 +75,7 @@ class RunTable(Builds):
     )
     baseline: Baseline = None
     ablations: Annotated[bool, typer.Option(metavar="", help="Also the systems with one setting varied.")] = True
-    program_state: Annotated[
+    optimized: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="(SYSTEM=)FILE",
@@ -105,7 +105,7 @@ class RunTable(Builds):
             self._require_agreed_table(Path(self.table), definition)
         if self.baseline is not None:
             definition = definition.against(self.baseline)
-        for state in self.program_state or ():
+        for state in self.optimized or ():
             definition = definition.with_state(state)
         if self.concurrency is not None:
             definition = dataclasses.replace(definition, concurrency=self.concurrency)

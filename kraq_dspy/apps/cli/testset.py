@@ -35,12 +35,12 @@ from kraq_dspy.apps.cli.terminal import (
 )
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.defaults import ABOUT
-from kraq_dspy.exam import TESTSET_QUESTIONS
+from kraq_dspy.testset import TESTSET_QUESTIONS
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.coverage import Coverage
     from kraq_dspy.eval.datasets import Example
-    from kraq_dspy.exam.testset import Testset
+    from kraq_dspy.testset.testset import Testset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +75,10 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.exam.kinds import read_shares
-        from kraq_dspy.exam.making import TestsetPlan, estimate_testset, make_testset
-        from kraq_dspy.exam.review import with_decisions
-        from kraq_dspy.exam.testset import Testset
+        from kraq_dspy.testset.kinds import read_shares
+        from kraq_dspy.testset.making import TestsetPlan, estimate_testset, make_testset
+        from kraq_dspy.testset.review import with_decisions
+        from kraq_dspy.testset.testset import Testset
 
         shares = None if self.kinds is None else shares_in(self.kinds)
         read_shares(shares)  # before anything is opened
@@ -138,9 +138,9 @@ class UpdateTestset(TakesStates, Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.exam.testset import Testset
-        from kraq_dspy.exam.upkeep import update_testset
         from kraq_dspy.records import STALE
+        from kraq_dspy.testset.testset import Testset
+        from kraq_dspy.testset.upkeep import update_testset
 
         out = self.out or self.testset
         require_writable_file(out)
@@ -186,7 +186,7 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
     def run(self) -> None:
         from kraq_dspy.eval.coverage import coverage_of
         from kraq_dspy.eval.questions import read_questions
-        from kraq_dspy.exam.making import TestsetPlan, make_testset
+        from kraq_dspy.testset.making import TestsetPlan, make_testset
 
         if self.out is not None:
             require_writable_file(self.out)

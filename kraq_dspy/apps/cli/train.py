@@ -40,7 +40,7 @@ class MakePairs(Calls, Limits):
     data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of data sets.")] = Path("data")
     kind: Annotated[Kind, typer.Option("--for", help="Model the pairs will train.")] = "generator"
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None
-    program_state: Annotated[
+    optimized: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The teacher's step as a file of save: with its demos.")
     ] = None
     json: Json = False
@@ -62,8 +62,8 @@ class MakePairs(Calls, Limits):
         settings = self.settings()
         models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(self.limits(settings)))
         step = dspy.Predict(TEACHING[self.kind])
-        if self.program_state is not None:
-            load_state(step, self.program_state)
+        if self.optimized is not None:
+            load_state(step, self.optimized)
         with Bars(settings, quiet=self.json) as bars:
             report = pairs_from_dataset(
                 questions, self.out, models, kind=self.kind, step=step, limit=self.limit, progress=bars

@@ -63,12 +63,12 @@ class IndexTools:
     """One method a tool: its docstring and its parameters' notes are what an agent reads. Safe for threads.
 
     `ask` runs the program of `choice` where the agent names none, and refuses what the documents do not answer, unless
-    `answer_anyway`. What they return becomes JSON.
+    `no_refuse`. What they return becomes JSON.
     """
 
-    def __init__(self, space: Workspace, choice: ProgramChoice, *, answer_anyway: bool = False) -> None:
+    def __init__(self, space: Workspace, choice: ProgramChoice, *, no_refuse: bool = False) -> None:
         self.choice = choice
-        self.answer_anyway = answer_anyway
+        self.no_refuse = no_refuse
         self._newest = NewestState(space)
         self.looking_up: tuple[Callable[..., Json], ...] = (
             self.search, self.starters, self.questions_about, self.community, self.neighbours_of, self.read_document
@@ -102,7 +102,7 @@ class IndexTools:
             list[EarlierTurn] | None,
             Field(max_length=20, description="Questions that were asked before this one, with their answers."),
         ] = None,
-        answer_anyway: Annotated[bool, Field(description="Answer even if the documents seem not to.")] = False,
+        no_refuse: Annotated[bool, Field(description="Answer even if the documents seem not to.")] = False,
     ) -> Json:
         """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
         it takes seconds or more; `search` and `questions_about` take milliseconds. `n_passages` were found for it, and
@@ -116,7 +116,7 @@ class IndexTools:
         answering = await asyncio.to_thread(self._newest.kept, program, lambda space: space.make_program(choice))
 
         text = _text(question, "question")
-        anyway = answer_anyway or self.answer_anyway
+        anyway = no_refuse or self.no_refuse
         refuse = self.space.refuses and not anyway
         prediction = await self.space.aask(text, answering, history=history, refuse=refuse, anyway=anyway)
 

@@ -20,9 +20,9 @@ from kraq_dspy.apps.serve.atlas import Atlas, Json
 from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.replies import (
-    CatalogueItem,
-    CatalogueItems,
     Communities,
+    FaqItem,
+    FaqItems,
     Found,
     Graph,
     Health,
@@ -39,10 +39,10 @@ from kraq_dspy.apps.serve.served import ServedIndex, asks_a_model
 from kraq_dspy.apps.serve.watch import record_of
 from kraq_dspy.apps.views import Answer, Passages, SuggestedQuestion
 from kraq_dspy.apps.views import Community as CommunityView
-from kraq_dspy.asset.store.catalogue import Catalogue
-from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
-from kraq_dspy.indexing.catalogue.evidence import evidence_for
-from kraq_dspy.indexing.catalogue.review import answer, approve, source_states, waiting
+from kraq_dspy.asset.store.faq import FaqCache
+from kraq_dspy.errors import FaqConflictError, FaqError, UnknownRecordError
+from kraq_dspy.indexing.faq.evidence import evidence_for
+from kraq_dspy.indexing.faq.review import answer, approve, source_states, waiting
 from kraq_dspy.indexing.prepare.preparations import required_commands
 from kraq_dspy.records import Community, Entity, Turn
 from kraq_dspy.spec import options_of
@@ -63,14 +63,14 @@ class Api:
         served: Mapping[str, ServedIndex],
         slots: AnswerSlots,
         *,
-        answer_anyway: bool = False,
+        no_refuse: bool = False,
         question_log: AskedLog | None = None,
     ) -> None:
-        """With `answer_anyway` nothing is refused because the documents do not answer it. `question_log` keeps what is
+        """With `no_refuse` nothing is refused because the documents do not answer it. `question_log` keeps what is
         asked."""
         self.served = served
         self.slots = slots
-        self.answer_anyway = answer_anyway
+        self.no_refuse = no_refuse
         self.question_log = question_log
 
     # What an index holds
@@ -176,16 +176,16 @@ class Api:
         atlas = self._atlas(query)
         return atlas.passages(atlas.record(kind, id).chunk_ids, query.offset, query.limit)
 
-    # The catalogue
+    # The FAQ cache
 
-    def entries(self, query: requests.CatalogueQuery) -> CatalogueItems:
+    def entries(self, query: requests.FaqQuery) -> FaqItems:
         """Prepared answers; what waits comes in the order in which it is worth a look."""
-        catalogue = self.index_of(query).catalogue
-        if catalogue is None:
-            return CatalogueItems(exists=False, counts={}, **page_of([], query))
-        page = page_of(waiting(catalogue) if query.status == "waiting" else catalogue.entries(query.status), query)
-        items = [CatalogueItem.of(entry) for entry in page["items"]]
-        return CatalogueItems(**{"exists": True, "counts": catalogue.counts(), **page, "items": items})
+        faq = self.index_of(query).faq
+        if faq is None:
+            return FaqItems(exists=False, counts={}, **page_of([], query))
+        page = page_of(waiting(faq) if query.status == "waiting" else faq.entries(query.status), query)
+        items = [FaqItem.of(entry) for entry in page["items"]]
+        return FaqItems(**{"exists": True, "counts": faq.counts(), **page, "items": items})
 
     def entry(self, query: requests.Query, number: int) -> Json:
         """An entry with what its answer can be judged by, and its versions."""
@@ -200,17 +200,17 @@ class Api:
 
         entry_json(served, number)  # it is there
 
-        catalogue: Any = served.catalogue
+        faq: Any = served.faq
         here: Any = {"by": REVIEWER, "version": body.version}
         try:
             if body.action == "reject":
-                catalogue.remove(number, **here)
+                faq.remove(number, **here)
                 return {"number": number, "status": "removed"}
             if body.action == "edit":
-                answer(served.index, catalogue, number, body.answer or "", document_ids=body.document_ids, **here)
+                answer(served.index, faq, number, body.answer or "", document_ids=body.document_ids, **here)
             else:
-                approve(served.index, catalogue, number, **here)
-        except CatalogueConflictError as error:
+                approve(served.index, faq, number, **here)
+        except FaqConflictError as error:
             raise RequestError(409, "changed", str(error)) from None
         except UnknownRecordError:
             raise RequestError(422, "no_such_document", "The index has no document of one of these ids.") from None
@@ -225,8 +225,8 @@ class Api:
         call = await self.call(request, self.index_of(body), program, body.question, body.retriever, body.options)
         history = tuple(Turn(turn.question, turn.answer) for turn in body.history)
         is_default = not (body.program or body.retriever or body.options)
-        refuse = call.refuse and not body.answer_anyway
-        anyway = call.anyway or body.answer_anyway
+        refuse = call.refuse and not body.no_refuse
+        anyway = call.anyway or body.no_refuse
         may_be_prepared = is_default and not history
         call = replace(call, history=history, may_be_prepared=may_be_prepared, refuse=refuse, anyway=anyway)
         if body.stream:
@@ -253,8 +253,8 @@ class Api:
         record = record_of(request.scope)
         record.index, record.program = served.name, choice.spec.name
         self.slots.require_free()
-        refuse = served.space.refuses and not self.answer_anyway
-        question, anyway = question.strip(), self.answer_anyway
+        refuse = served.space.refuses and not self.no_refuse
+        question, anyway = question.strip(), self.no_refuse
         return ProgramCall(
             served, choice, answering, question, self.slots, record, refuse=refuse, anyway=anyway, log=self.question_log
         )
@@ -274,7 +274,7 @@ def page_of(items: Sequence[Any], query: requests.PageQuery) -> Json:
 
 def status_of(served: ServedIndex, names: Sequence[str]) -> Status:
     """What the index is, what it holds, and what can be asked; no setting, address or folder."""
-    manifest, catalogue = served.index.manifest, served.catalogue
+    manifest, faq = served.index.manifest, served.faq
 
     def default(value: Any) -> Any:
         return value if isinstance(value, str | int | float | bool) else None
@@ -290,7 +290,7 @@ def status_of(served: ServedIndex, names: Sequence[str]) -> Status:
         counts={name: count for name, count in served.index.counts().items() if name != "failures"},
         levels=served.atlas.levels,
         edit=served.edit,
-        catalogue=catalogue.counts() if catalogue else None,
+        faq=faq.counts() if faq else None,
         default_program=DEFAULT_PROGRAM,
         default_retriever=served.space.default_retriever,
         programs=[
@@ -312,13 +312,13 @@ def status_of(served: ServedIndex, names: Sequence[str]) -> Status:
 
 
 def entry_json(served: ServedIndex, number: int) -> Json:
-    """Raises RequestError for an entry, or a catalogue, that there is not."""
-    catalogue: Catalogue | None = served.catalogue
-    if catalogue is None:
-        raise RequestError(404, "no_catalogue", "This index has no catalogue of prepared answers yet.")
+    """Raises RequestError for an entry, or an FAQ cache, that there is not."""
+    faq: FaqCache | None = served.faq
+    if faq is None:
+        raise RequestError(404, "no_faq", "This index has no FAQ cache of prepared answers yet.")
     try:
-        entry = catalogue.get(number)
-    except (CatalogueError, OverflowError):  # a number too large for the table is not there
+        entry = faq.get(number)
+    except (FaqError, OverflowError):  # a number too large for the table is not there
         raise not_found("entry", str(number)) from None
 
     titles = served.atlas.titles

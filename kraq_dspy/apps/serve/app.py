@@ -58,17 +58,17 @@ def make_app(
     can show another one. For an index with labels, it has only the documents that the caller may
     read.
     """
-    slots = AnswerSlots(settings.at_once, settings.waiting)
+    slots = AnswerSlots(settings.workers, settings.queue)
     metrics = Metrics(lambda: slots.in_use, lambda: slots.waiting)
 
     def api_over(indexes: Mapping[str, ServedIndex]) -> Api:
-        return Api(indexes, slots, answer_anyway=settings.answer_anyway, question_log=question_log)
+        return Api(indexes, slots, no_refuse=settings.no_refuse, question_log=question_log)
 
     full = api_over(served)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        pool = ThreadPoolExecutor(settings.at_once + THREADS, thread_name_prefix="kraq-serve")
+        pool = ThreadPoolExecutor(settings.workers + THREADS, thread_name_prefix="kraq-serve")
         asyncio.get_running_loop().set_default_executor(pool)
         try:
             yield
@@ -142,12 +142,12 @@ def api_routes(api: Api) -> list[Route]:
         ("/api/entities/{id}/graph", api.entity_graph, requests.GraphQuery),
         ("/api/documents/{id:path}", api.document, requests.Query),
         ("/api/search", api.search, requests.SearchQuery),
-        ("/api/catalogue", api.entries, requests.CatalogueQuery),
-        ("/api/catalogue/{number:int}", api.entry, requests.Query),
+        ("/api/faq", api.entries, requests.FaqQuery),
+        ("/api/faq/{number:int}", api.entry, requests.Query),
         ("/health", api.health, requests.Query),
     ]
     posting: list[tuple[str, Callable[..., Any], type[BaseModel]]] = [
-        ("/api/catalogue/{number:int}", api.review, requests.ReviewRequest),
+        ("/api/faq/{number:int}", api.review, requests.ReviewRequest),
         ("/api/search", api.search, requests.SearchQuery),
         ("/api/ask", api.ask, requests.AskRequest),
     ]

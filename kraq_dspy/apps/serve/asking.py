@@ -80,7 +80,7 @@ class ProgramCall:
     """A question to a program of an index; `choice` says which program with which options.
 
     `record` notes what became of it. `history` is what was said before it. An answer of the
-    catalogue goes before the program's if it `may_be_prepared`. With `refuse`, it refuses questions
+    FAQ cache goes before the program's if it `may_be_prepared`. With `refuse`, it refuses questions
     that the documents do not answer. With `anyway`, a program sees what needs no search, too.
     `log` keeps the question, completed from the conversation.
     """

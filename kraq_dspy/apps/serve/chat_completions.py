@@ -83,14 +83,14 @@ class ChatRequest(OpenAIBody):
 
     How a model writes (temperature, max_tokens, stop, tools and others) is the index's own matter and is
     passed over. An answer is text, so a `response_format` that wants JSON is kept by the replies to a web chat's tasks
-    alone. The server refuses questions that the documents do not answer, unless `answer_anyway`, our own field, is set.
+    alone. The server refuses questions that the documents do not answer, unless `no_refuse`, our own field, is set.
     """
 
     model: Annotated[str, Field(min_length=1, max_length=400)]
     messages: Annotated[list[Message], Field(min_length=1, max_length=MOST_MESSAGES)]
     n: Annotated[int, Field(ge=1, le=1)] | None = None
     stream: bool = False
-    answer_anyway: bool = False
+    no_refuse: bool = False
     stream_options: StreamOptions | None = None
     response_format: ResponseFormat = ResponseFormat()
 
@@ -135,8 +135,8 @@ class ChatCompletions:
             call,
             history=tuple(turns_of(earlier)),
             may_be_prepared=not program and not earlier,
-            refuse=call.refuse and not body.answer_anyway,
-            anyway=call.anyway or body.answer_anyway,
+            refuse=call.refuse and not body.no_refuse,
+            anyway=call.anyway or body.no_refuse,
         )
 
         if body.stream:

@@ -1,4 +1,4 @@
-"""Answers the requests of the page on which a person labels people's questions: `kraq testset label FILE DIR --page`.
+"""Answers the requests of the page on which a person labels human questions: `kraq testset label FILE DIR --page`.
 
 The page is a face of `eval/labeling.py`, as the terminal is, so both write the same file and each goes on where the
 other stopped. A server has it only if it was started for it.

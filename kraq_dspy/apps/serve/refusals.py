@@ -52,8 +52,8 @@ def as_request_error(error: BaseException) -> RequestError:
     """The error as a client meets it; what is wrong here goes to the log in full."""
     if isinstance(error, RequestError):
         return error
-    if isinstance(error, errors.CatalogueError):
-        return RequestError(409, "catalogue", str(error).partition(" See them all:")[0])
+    if isinstance(error, errors.FaqError):
+        return RequestError(409, "faq", str(error).partition(" See them all:")[0])
     if type(error) is errors.IndexStateError and not re.search(r"[/\\]", str(error)):
         return RequestError(409, "index_state", str(error))  # it names no folder, so it is about what was asked for
 

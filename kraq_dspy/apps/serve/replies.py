@@ -5,7 +5,7 @@ from typing import Self
 from pydantic import Field
 
 from kraq_dspy.apps.views import CommunityBrief, EntityBrief, FoundPassage, Passages, Question, SuggestedQuestion, View
-from kraq_dspy.records import CatalogueEntry
+from kraq_dspy.records import FaqEntry
 
 BEGINNING = 300
 """Characters of an answer that a list of entries shows."""
@@ -50,7 +50,7 @@ class Status(View):
     counts: dict[str, int]
     levels: list[Count]
     edit: bool
-    catalogue: dict[str, int] | None
+    faq: dict[str, int] | None
     default_program: str
     default_retriever: str
     programs: list[Program]
@@ -121,7 +121,7 @@ class Found(View):
     passages: list[FoundPassage] = Field(default_factory=list)
 
 
-class CatalogueItem(View):
+class FaqItem(View):
     number: int
     question: str
     status: str
@@ -131,7 +131,7 @@ class CatalogueItem(View):
     answer: str
 
     @classmethod
-    def of(cls, entry: CatalogueEntry) -> Self:
+    def of(cls, entry: FaqEntry) -> Self:
         """The entry with the beginning of its answer."""
         return cls(
             number=entry.number,
@@ -144,12 +144,12 @@ class CatalogueItem(View):
         )
 
 
-class CatalogueItems(View):
+class FaqItems(View):
     exists: bool
     counts: dict[str, int]
     total: int
     offset: int
-    items: list[CatalogueItem]
+    items: list[FaqItem]
 
 
 class Health(View):

@@ -68,7 +68,7 @@ class SearchQuery(Query):
     retriever: Name = BY_WORDS
 
 
-class CatalogueQuery(PageQuery):
+class FaqQuery(PageQuery):
     """ "waiting" is pending or stale."""
 
     status: Literal["waiting", "pending", "approved", "stale"] = "waiting"
@@ -87,7 +87,7 @@ class AskRequest(Query):
     """A question, and what is to answer it; without a program, a prepared answer or the default program's.
 
     `history` holds the conversation before it, the oldest turn first. The server refuses questions
-    that the documents do not answer, unless `answer_anyway` is set.
+    that the documents do not answer, unless `no_refuse` is set.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
@@ -95,12 +95,12 @@ class AskRequest(Query):
     retriever: Name | None = None
     options: dict[str, int | float | bool | str | None] = {}
     stream: bool = False
-    answer_anyway: bool = False
+    no_refuse: bool = False
     history: Annotated[list[TurnRequest], Field(max_length=100)] = []
 
 
 class ReviewRequest(Query):
-    """What somebody decided about an entry of the catalogue, of the version that was looked at."""
+    """What somebody decided about an entry of the FAQ cache, of the version that was looked at."""
 
     action: Literal["approve", "edit", "reject"]
     version: Annotated[int, Field(ge=1)]

@@ -15,19 +15,19 @@ class ServeSettings:
     """`token` is what a request must bear if one is set, or one of the tokens of `callers`; an address beyond this
     machine needs either.
 
-    `at_once` bounds the questions that are answered at the same time, `waiting` those that wait for a place; the next
+    `workers` bounds the questions that are answered at the same time, `queue` those that wait for a place; the next
     one is refused (503). `hosts` are names by which the server may be called besides those of this machine and `host`.
-    With `answer_anyway` no question is refused because the documents do not answer it.
+    With `no_refuse` no question is refused because the documents do not answer it.
     """
 
     host: str = "127.0.0.1"
     port: int = 8377
     token: str | None = None
-    at_once: int = 8
-    waiting: int = 64
+    workers: int = 8
+    queue: int = 64
     hosts: tuple[str, ...] = ()
     callers: Callers | None = None
-    answer_anyway: bool = False
+    no_refuse: bool = False
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""

@@ -18,10 +18,10 @@ from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 from kraq_dspy.asset.scope import Scope
 from kraq_dspy.asset.store import states
-from kraq_dspy.asset.store.catalogue import Catalogue
+from kraq_dspy.asset.store.faq import FaqCache
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
-from kraq_dspy.indexing.catalogue.sources import open_catalogue
+from kraq_dspy.indexing.faq.sources import open_faq
 from kraq_dspy.indexing.prepare.preparations import required_commands
 from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.ports import Retriever
@@ -47,7 +47,7 @@ class ServedIndex:
         desk: TestsetDesk | None = None,
     ) -> None:
         """`space` may be a function that opens it, which is called when the index is first asked. `desk` is what its
-        owner reviews besides the catalogue."""
+        owner reviews besides the FAQ cache."""
         self.name = name
         self.edit = edit
         self.desk = desk
@@ -100,9 +100,9 @@ class ServedIndex:
         return atlas
 
     @cached_property
-    def catalogue(self) -> Catalogue | None:
+    def faq(self) -> FaqCache | None:
         """None if there is none; to begin one is left to the command line."""
-        return open_catalogue(self.index.path, write=self.edit)
+        return open_faq(self.index.path, write=self.edit)
 
     def program(
         self, name: str, retriever: str | None = None, options: Mapping[str, Any] | None = None
@@ -197,8 +197,8 @@ class ServedIndex:
             left.close()
         if self._opened is not None:
             self._opened.close()
-        if "catalogue" in self.__dict__ and self.catalogue is not None:
-            self.catalogue.close()
+        if "faq" in self.__dict__ and self.faq is not None:
+            self.faq.close()
 
 
 def asks_a_model(retriever: object, depth: int = 4) -> bool:

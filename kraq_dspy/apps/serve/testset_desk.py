@@ -1,4 +1,4 @@
-"""Holds what the owner of a served index works on: questions, a test set, and labels of people's questions."""
+"""Holds what the owner of a served index works on: questions, a test set, and labels of human questions."""
 
 import threading
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from pathlib import Path
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.labeling import Labeling, Sitting
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, read_questions
-from kraq_dspy.exam.review import ReviewedTestset
 from kraq_dspy.records import TestsetRow
+from kraq_dspy.testset.review import ReviewedTestset
 from kraq_dspy.workspace import Workspace
 
 
 @dataclass
 class LabelingDesk:
-    """People's questions, the file of their labels, how many to label in all, and what was done in this process.
+    """Human questions, the file of their labels, how many to label in all, and what was done in this process.
 
     One request at a time works on it: a label reads the file and writes it.
     """

@@ -18,10 +18,10 @@ from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.testset_desk import TestsetDesk
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.coverage import Coverage, CoveredCommunity, coverage_of
-from kraq_dspy.exam import kinds
-from kraq_dspy.exam.making import TestsetPlan, make_testset
-from kraq_dspy.exam.review import DECIDED, Correction, ReviewedTestset, version_of
 from kraq_dspy.records import Document, TestsetRow
+from kraq_dspy.testset import kinds
+from kraq_dspy.testset.making import TestsetPlan, make_testset
+from kraq_dspy.testset.review import DECIDED, Correction, ReviewedTestset, version_of
 
 OFFERED = 3
 """Rows that are made at once about a community that no question touches."""

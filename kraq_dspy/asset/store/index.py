@@ -4,7 +4,7 @@ manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
 mentions.arrays what the extractions say, so that a change reads only those that are new
-floor.json      below which score a question is not answered here
+threshold.json      below which score a question is not answered here
 sums.json       what these files are, to know one that is damaged
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 
@@ -49,7 +49,7 @@ R = TypeVar("R", bound=Record)
 
 GRAPH = "passages.graph"
 MENTIONS = "mentions.arrays"
-FLOOR = "floor.json"
+THRESHOLD = "threshold.json"
 _TO_ERASE = "erase"  # the name under which a draft notes that text was removed from it
 _KEPT = 2048  # chunks, and as many questions, that an index keeps in memory once they were read
 
@@ -239,7 +239,7 @@ class Index(StoredRecords, SharedByCopies):
         with self._opening:
             if changes.get("complete") is False:
                 (self.home / GRAPH).unlink(missing_ok=True)
-                (self.home / FLOOR).unlink(missing_ok=True)
+                (self.home / THRESHOLD).unlink(missing_ok=True)
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
@@ -252,8 +252,8 @@ class Index(StoredRecords, SharedByCopies):
         only."""
         if self._manifest.has_labels:
             raise ScopeError(
-                f"{str(self.path)!r} says who may read its documents, and this reads them all. Say who asks: --as "
-                "LABEL; its owner: --as-owner."
+                f"{str(self.path)!r} says who may read its documents, and this reads them all. Say who asks: --scope "
+                "LABEL; its owner: --owner."
             )
 
     def require_labels(self) -> None:
@@ -270,7 +270,7 @@ class Index(StoredRecords, SharedByCopies):
         if is_view and not self.count(Document):
             raise IndexStateError(
                 "No document can be read here: none has one of the labels of whoever asks. kraq compares labels letter "
-                "by letter; `kraq status DIR --as-owner` opens the index for its owner."
+                "by letter; `kraq status DIR --owner` opens the index for its owner."
             )
 
     def require_encoder(self, embedder: Embedder) -> None:
@@ -412,9 +412,9 @@ class Index(StoredRecords, SharedByCopies):
 
     def keep_passage_graph(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
         """Store the graph of the chunks and of what will be the entities and relationships."""
-        self.keep_walks(self._graph_of(entities, relationships))
+        self.save_passage_graph(self._graph_of(entities, relationships))
 
-    def keep_walks(self, graph: PassageGraph) -> None:
+    def save_passage_graph(self, graph: PassageGraph) -> None:
         """Store the graph of passages and entities that walks read."""
         with states.writing_to(self.home):
             graph.save(self.home / GRAPH)

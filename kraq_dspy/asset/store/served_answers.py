@@ -1,21 +1,21 @@
-"""Serves the approved entries of an index's catalogue to QA search, with the embeddings of their questions."""
+"""Serves the approved entries of an index's FAQ cache to QA search, with the embeddings of their questions."""
 
 import dataclasses
 import threading
 from collections.abc import Sequence
 
 from kraq_dspy._internal.concurrency import SharedByCopies
-from kraq_dspy.asset.store.catalogue import Catalogue, question_key
+from kraq_dspy.asset.store.faq import FaqCache, question_key
 from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.errors import ScopeError
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import AnswerEvidence, CatalogueEntry
+from kraq_dspy.records import AnswerEvidence, FaqEntry
 
-STAGE = "catalogue"
+STAGE = "faq"
 
 
 class ServedAnswers(SharedByCopies):
-    """`PreparedAnswers` over a catalogue; what a review approves or withdraws counts from the next question on.
+    """`PreparedAnswers` over an FAQ cache; what a review approves or withdraws counts from the next question on.
 
     The questions are embedded when a nearest one is first asked for, and after a change only those that changed. Safe
     for threads.
@@ -25,39 +25,39 @@ class ServedAnswers(SharedByCopies):
     """
 
     def __init__(
-        self, catalogue: Catalogue, store: VectorStore, embedder: Embedder, *, readable: frozenset[str] | None = None
+        self, faq: FaqCache, store: VectorStore, embedder: Embedder, *, readable: frozenset[str] | None = None
     ) -> None:
-        self._catalogue = catalogue
+        self._faq = faq
         self.readable = readable
         self._store = store
         self._embedder = embedder
         self._lock = threading.Lock()
         self._revision = -1
-        self._entries: dict[int, CatalogueEntry] = {}
-        self._by_key: dict[str, CatalogueEntry] = {}
+        self._entries: dict[int, FaqEntry] = {}
+        self._by_key: dict[str, FaqEntry] = {}
         self._vectors: TextVectors | None = None  # None where entries have changed since they were embedded
 
     @property
-    def catalogue(self) -> Catalogue:
-        """The catalogue with all its entries. Raises ScopeError if only some of them may be read."""
+    def faq(self) -> FaqCache:
+        """The FAQ cache with all its entries. Raises ScopeError if only some of them may be read."""
         if self.readable is not None:
-            raise ScopeError("The catalogue holds answers from documents that may not be read here: see entries().")
-        return self._catalogue
+            raise ScopeError("The FAQ cache holds answers from documents that may not be read here: see entries().")
+        return self._faq
 
     def close(self) -> None:
-        self._catalogue.close()
+        self._faq.close()
 
-    def exact(self, question: str) -> CatalogueEntry | None:
+    def exact(self, question: str) -> FaqEntry | None:
         with self._lock:
             self._refresh()
             return self._by_key.get(question_key(question))
 
-    def entries(self) -> Sequence[CatalogueEntry]:
+    def entries(self) -> Sequence[FaqEntry]:
         with self._lock:
             self._refresh()
             return [self._entries[number] for number in sorted(self._entries)]
 
-    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[FaqEntry]:
         with self._lock:
             self._refresh()
             if not self._entries:
@@ -74,13 +74,13 @@ class ServedAnswers(SharedByCopies):
             return [self._entries[int(number)] for number, cosine in scored if similarity <= 0 or cosine >= similarity]
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
-        """Nothing is noted where the catalogue can be read alone."""
-        if self._catalogue.can_be_changed:
-            self._catalogue.collect(question, answer, evidence, failure)
+        """Nothing is noted where the FAQ cache can be read alone."""
+        if self._faq.can_be_changed:
+            self._faq.collect(question, answer, evidence, failure)
 
     def _refresh(self) -> None:
-        """Follow what has changed in the catalogue since the last look."""
-        self._revision, changed = self._catalogue.changed_since(self._revision)
+        """Follow what has changed in the FAQ cache since the last look."""
+        self._revision, changed = self._faq.changed_since(self._revision)
         for number, entry in changed.items():
             old = self._entries.pop(number, None)
             if old is not None:
@@ -94,7 +94,7 @@ class ServedAnswers(SharedByCopies):
             if (old is not None) != (number in self._entries):
                 self._vectors = None
 
-    def _served(self, entry: CatalogueEntry | None) -> CatalogueEntry | None:
+    def _served(self, entry: FaqEntry | None) -> FaqEntry | None:
         """The entry as it is served; None if it is not approved, or may not be read."""
         if entry is None or entry.status != "approved":
             return None

@@ -26,7 +26,7 @@ def exact_match(gold: Sequence[str], predicted: str) -> float:
     return float(any(normalise_answer(reference) == normalised for reference in check_references(gold)))
 
 
-def contains(gold: Sequence[str], predicted: str) -> float:
+def substring_match(gold: Sequence[str], predicted: str) -> float:
     """1.0 if a gold answer occurs in the predicted one, after normalisation, else 0.0.
 
     The KRAQ papers call this exact match (paper 4.2; thesis 4.2.1). A long answer, or a copied passage, wins it, and so
@@ -34,7 +34,7 @@ def contains(gold: Sequence[str], predicted: str) -> float:
     The gold answer must occur as whole words, so that "no" is not found in "I do not know" nor "ham" in "Birmingham".
     As articles are dropped, "vitamin A" is found wherever "vitamin" is.
 
-    >>> contains(["Paris"], "It is Paris.")
+    >>> substring_match(["Paris"], "It is Paris.")
     1.0
     """
     searched = f" {normalise_answer(check_prediction(predicted))} "
@@ -50,7 +50,7 @@ def token_f1(gold: Sequence[str], predicted: str) -> float:
     return max(_f1(answer_words(reference), words) for reference in check_references(gold))
 
 
-def contains_items(gold: Sequence[Sequence[str]], predicted: str) -> float:
+def substring_match_items(gold: Sequence[Sequence[str]], predicted: str) -> float:
     """1.0 if at least half of the gold items occur in the predicted answer, else 0.0 (KRAQ thesis 4.2.3).
 
     An item is a sequence of synonyms; any of them counts, and an item counts once.
@@ -63,7 +63,7 @@ def contains_items(gold: Sequence[Sequence[str]], predicted: str) -> float:
     named = 0.0
     for position, synonyms in enumerate(gold):
         try:
-            named += contains(synonyms, predicted)
+            named += substring_match(synonyms, predicted)
         except EvaluationError as error:
             raise EvaluationError(f"Item {position}: {error}") from error
     return float(named >= len(gold) / 2)

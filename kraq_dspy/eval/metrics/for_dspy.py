@@ -149,7 +149,7 @@ class Metric:
 def named_metric(name: str, *, k: int | None = None) -> Metric:
     """The metric of that name, which asks no model: one of METRICS, a ranking, or one of your own.
 
-    - "token_f1", "contains", "grounded", ...: see `METRICS`;
+    - "token_f1", "substring_match", "grounded", ...: see `METRICS`;
     - "recall@10", "mrr@5", ...: see `RANKINGS`; without "@", over the first `k`, or all that was found;
     - "package.module:function" or "file.py:function": called with example and prediction (and, where it takes five
       arguments, as GEPA calls it); it returns a number, a bool, or a Prediction with a `score`.
@@ -322,7 +322,7 @@ def _evidence_share(example: Any, prediction: Any) -> float | None:
     gold = [each for each in gold_of(example) if each.casefold() not in answers.YES_NO]
     if texts is None or not gold:
         return None
-    return max((answers.contains(gold, text) for text in texts), default=0.0)
+    return max((answers.substring_match(gold, text) for text in texts), default=0.0)
 
 
 def _missing_documents(example: Any, prediction: Any) -> list[str]:
@@ -356,16 +356,18 @@ def _paper_match(example: Any, prediction: Any) -> float:
     gold, answer = gold_of(example), answer_of(prediction)
     kind = getattr(example, "type", "")
     if items := getattr(example, "answer_items", None):
-        return answers.contains_items([list(synonyms) for synonyms in items], answer)
+        return answers.substring_match_items([list(synonyms) for synonyms in items], answer)
     if kind == "veracity":
         return answers.label_accuracy(gold[0], answer)
     if kind == "yesno":
         return answers.label_accuracy(gold[0].lower(), answer, answers.YES_NO)
-    return answers.contains(gold, answer)
+    return answers.substring_match(gold, answer)
 
 
 def _answer_found(example: Any, prediction: Any) -> float:
-    return max((answers.contains(gold_of(example), text) for text in evidence_of(example, prediction)), default=0.0)
+    return max(
+        (answers.substring_match(gold_of(example), text) for text in evidence_of(example, prediction)), default=0.0
+    )
 
 
 def _grounded(example: Any, prediction: Any) -> float:
@@ -470,7 +472,7 @@ def _answer_metric(name: str, function: Callable[[Sequence[str], str], float], t
 
 token_f1 = _answer_metric("token_f1", answers.token_f1, 0.8)
 exact_match = _answer_metric("exact_match", answers.exact_match)
-contains = _answer_metric("contains", answers.contains)
+substring_match = _answer_metric("substring_match", answers.substring_match)
 token_precision = _answer_metric("token_precision", lambda gold, predicted: answers.token_overlap(gold, predicted)[0])
 token_recall = _answer_metric("token_recall", lambda gold, predicted: answers.token_overlap(gold, predicted)[1])
 paper_match = Metric("paper_match", _paper_match, not_of=("summary",))
@@ -496,7 +498,7 @@ rag_quality = rag_metric()
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        token_f1, exact_match, contains, token_precision, token_recall, paper_match,
+        token_f1, exact_match, substring_match, token_precision, token_recall, paper_match,
         rouge_l, meteor, bleu_1, bleu_4, grounded, answer_found, rag_quality,
     )
 }  # fmt: skip
@@ -505,7 +507,7 @@ METRICS: Mapping[str, Metric] = {
 RANKINGS: Mapping[str, Callable[..., float]] = {
     "recall": retrieval.recall_at_k,
     "precision": retrieval.precision_at_k,
-    "hits": retrieval.hits_at_k,
+    "success": retrieval.success_at_k,
     "all_supporting": retrieval.all_supporting_at_k,
     "ndcg": retrieval.ndcg_at_k,
     "mrr": retrieval.mrr,

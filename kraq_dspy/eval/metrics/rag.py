@@ -91,7 +91,7 @@ def is_unanswerable(type_of_question: str, answerable: Any) -> bool:
 
 
 def is_refused(prediction: Mapping[str, Any], answer: str) -> bool:
-    """Whether a prediction refuses: by its own `refused`, by the index's floor, or in the words of its answer.
+    """Whether a prediction refuses: by its own `refused`, by the index's threshold, or in the words of its answer.
 
     >>> is_refused({}, "I do not know"), is_refused({"refused": False}, "Unknown Mortal Orchestra")
     (True, False)

@@ -35,10 +35,10 @@ def precision_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) 
     return len(places) / (k or len(ranked) or 1)
 
 
-def hits_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
+def success_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
     """1.0 if any gold id was found, else 0.0.
 
-    >>> hits_at_k({"a", "b"}, ["c", "a"], 2)
+    >>> success_at_k({"a", "b"}, ["c", "a"], 2)
     1.0
     """
     return float(bool(_places(gold, ranked, k)))

@@ -1,4 +1,4 @@
-"""Asks the last candidates of a race a few of people's questions, and joins these with the exam that they raced by."""
+"""Asks the last candidates of a race a few human questions, and joins these with the test set that they raced by."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ def joint_of_finalists(
     documents: Sequence[Document],
     header: RunHeader,
 ) -> Calibrated | None:
-    """Ask the finalists all of people's questions, and join what they scored with the exam.
+    """Ask the finalists all human questions, and join what they scored with the test set.
 
-    Rows are kept in the folder `asked` of the run. Finalists that could not be asked all are dropped, each with the
-    reason. None if fewer than two remain: then the exam alone decides.
+    Rows are kept in the folder `human` of the run. Finalists that could not be asked all are dropped, each with the
+    reason. None if fewer than two remain: then the test set alone decides.
     """
     about = {**header.extra, "asked": len(peoples), "data": checksum_of(peoples, documents)}
     of_people = dataclasses.replace(header, dataset=f"{header.dataset}-asked", extra=about)

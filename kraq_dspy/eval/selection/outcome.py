@@ -26,8 +26,8 @@ SETTINGS_FILE = "kraq.toml"
 class Tried:
     """A candidate that was asked every question. `difference` is to the best one, paired by question.
 
-    If people's questions were asked beside the exam, `score` is that of the exam, `joint_mean` the mean that both
-    foretell of people's questions, and `difference` is joint, too.
+    If human questions were asked beside the test set, `score` is that of the test set, `joint_mean` the mean that both
+    foretell of human questions, and `difference` is joint, too.
     """
 
     candidate: Candidate
@@ -55,7 +55,7 @@ class Selection:
     `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
     chosen candidate means. `summary` has every row, with the differences to the chosen one. `are_made`: the questions
     are those of `kraq testset make`, not people's. `joint` is what these say together with a few of people's
-    (`asked`); None without them. `columns` are those of the questions, which the gate names too.
+    (`human`); None without them. `columns` are those of the questions, which the gate names too.
     """
 
     tried: tuple[Tried, ...]
@@ -95,7 +95,7 @@ class Selection:
         if self.joint is not None:
             what = (
                 f"{chosen.candidate.name}: {self.metric} {chosen.mean:.3f} by {self.joint.n_people} of people's "
-                f"questions and the exam together ({_interval(chosen.score)} on its {asked})."
+                f"questions and the test set together ({_interval(chosen.score)} on its {asked})."
             )
         if not self.undecided:
             return f"{what} It is the best, by more than chance explains."
@@ -116,8 +116,8 @@ class Selection:
     def _more(self) -> str:
         """Questions that would tell more: people's, unless these are people's or were asked beside."""
         if self.joint is not None:
-            return "more of people's questions"
-        return "people's questions" if self.are_made else "more questions"
+            return "more of human questions"
+        return "human questions" if self.are_made else "more questions"
 
     @property
     def least(self) -> float:

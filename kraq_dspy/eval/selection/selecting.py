@@ -25,7 +25,6 @@ from kraq_dspy.eval.selection.outcome import Selection, Tried
 from kraq_dspy.eval.selection.race import Deadline, Indexes, Race, RememberedQuestions
 from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, bootstrap_mean, paired_difference
 from kraq_dspy.eval.summary import summarise_run
-from kraq_dspy.exam.difficulty import overlap
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
@@ -36,6 +35,7 @@ from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import StepStates
+from kraq_dspy.testset.difficulty import overlap
 
 COPIED = 0.95
 """The median share of a question's words in its documents from which the questions were copied from these: those of
@@ -44,7 +44,7 @@ MADE = frozenset(("checks", "solved_by"))
 """Columns that `kraq testset make` alone writes."""
 RECALL, ANSWER_FOUND = "recall", "answer_found"
 _NO_JOINT = (
-    "Fewer than two candidates could be asked all of people's questions, so the exam decides alone. The same command "
+    "Fewer than two candidates could be asked all human questions, so the test set decides alone. The same command "
     "goes on."
 )
 _BUILDERS = ("extractor", "summarizer", "generator")
@@ -57,13 +57,13 @@ def select(
     corpus: Corpus,
     questions: QuestionSource,
     *,
-    asked: QuestionSource | None = None,
+    human: QuestionSource | None = None,
     plan: SelectionPlan | None = None,
     metric: str | None = None,
     settings: Settings | None = None,
     embedder: EmbedderLike | None = None,
     limits: Limits | None = None,
-    program_states: Sequence[str | Path] = (),
+    optimized: Sequence[str | Path] = (),
     columns: QuestionColumns = FOUND,
     encoding: str = "",
     out: str | Path | None = None,
@@ -79,13 +79,13 @@ def select(
     graph come last, and only if the best one without misses enough that a better one could be told from it. Among
     those that cannot be told from the best, the cheapest is chosen.
 
-    With `asked`, the candidates that were asked all of the exam are asked a few of people's questions, too, and both
+    With `human`, the candidates that were asked all of the test set are asked a few human questions, too, and both
     decide together (`calibrated`): `Selection.joint`.
 
     Args:
         corpus: a file or folder, documents or texts, as `build_index` takes them.
         questions: as for `read_questions`, with the documents that answer, or with answers.
-        asked: a few of people's questions, three at least, with evidence or answers like `questions`.
+        human: a few human questions, three at least, with evidence or answers like `questions`.
         plan: the candidates to try, and the minutes for them.
         metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
             "answer_found". By default recall, or answer_found if the questions name no documents.
@@ -93,7 +93,7 @@ def select(
         embedder: an encoder in place of the one that the settings name.
         limits: most calls, tokens and cost for a graph or a retriever. Without limits, no language
             model makes a graph.
-        program_states: files of `kraq optimize` for steps that the candidates ask.
+        optimized: files of `kraq optimize` for steps that the candidates ask.
         columns: names of columns that are not found by themselves.
         encoding: that of a file of questions that is not UTF-8.
         out: the folder of indexes, rows and report. The same call goes on if it was interrupted. Without it,
@@ -111,13 +111,13 @@ def select(
     documents = [item for item in items if isinstance(item, Document)]
     notes: list[str] = []
     chosen_metric, examples = _with_gold(examples, documents, metric, notes)
-    peoples = _peoples(asked, documents, chosen_metric, columns, encoding, notes)
+    peoples = _peoples(human, documents, chosen_metric, columns, encoding, notes)
     plan = _fair_plan(plan, examples, documents, notes)
     random.Random(plan.seed).shuffle(examples)
 
     resolved = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
     encoder = RememberedQuestions(load_embedder(resolved.encoder) if embedder is None else as_embedder(embedder))
-    states = StepStates(program_states) if program_states else None
+    states = StepStates(optimized) if optimized else None
     models = LanguageModels(resolved, embedder=encoder, meter=Meter(limits), states=states)
     deadline = Deadline(progress or SilentProgress(), plan.minutes)
     with ExitStack() as stack:
@@ -224,21 +224,21 @@ def _with_gold(
 
 
 def _peoples(
-    asked: QuestionSource | None,
+    human: QuestionSource | None,
     documents: Sequence[Document],
     metric: str,
     columns: QuestionColumns,
     encoding: str,
     notes: list[str],
 ) -> list[Example]:
-    """The few of people's questions that the metric is defined for; none if none were given.
+    """The few of human questions that the metric is defined for; none if none were given.
 
     Raises EvaluationError for too few, ConfigError and EvaluationError as `_with_gold` does.
     """
-    if asked is None:
+    if human is None:
         return []
     of_people: list[str] = []
-    _, peoples = _with_gold(read_questions(asked, columns, encoding=encoding), documents, metric, of_people)
+    _, peoples = _with_gold(read_questions(human, columns, encoding=encoding), documents, metric, of_people)
     notes += [f"Of people's: {each}" for each in of_people]
     require_enough(peoples)
     return peoples
@@ -252,8 +252,8 @@ def _joint_decision(
     header: RunHeader,
     notes: list[str],
 ) -> Calibrated | None:
-    """What people's questions and the exam say together of the candidates that were asked all of the exam; None
-    without people's questions, without two such candidates, and, which is noted, if two could not be asked."""
+    """What human questions and the test set say together of the candidates that were asked all of the test set; None
+    without human questions, without two such candidates, and, which is noted, if two could not be asked."""
     if not peoples or len(complete) < 2:
         return None
     joint = joint_of_finalists(race, complete, peoples, documents, header)
@@ -382,7 +382,7 @@ def _difference(race: Race, candidate: Candidate, best: Candidate, seed: int) ->
 
 
 def _joint(joint: Calibrated, candidate: Candidate, best: Candidate) -> Interval:
-    """What the candidate has more than the best one, by people's questions and the exam together."""
+    """What the candidate has more than the best one, by human questions and the test set together."""
     if candidate == best:
         return Interval(0.0, 0.0, 0.0, 1 - SIGNIFICANT, joint.n_people, 0, 0, "the same system")
     return joint.pair(candidate.name, best.name).interval

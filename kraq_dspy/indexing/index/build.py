@@ -25,7 +25,7 @@ from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
 from kraq_dspy.embedded.reading.kept import STAGE as READ
 from kraq_dspy.embedded.reading.kept import forget_other_readings, read_passages
 from kraq_dspy.errors import ConfigError, CorpusError
-from kraq_dspy.indexing.catalogue.sources import flag_stale
+from kraq_dspy.indexing.faq.sources import flag_stale
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.embedding import passage_encoder
 from kraq_dspy.indexing.index.finishing import (
@@ -65,7 +65,7 @@ def build_index(
     embedder: EmbedderLike | None = None,
     kraq: KRAQ | None = None,
     progress: Progress | None = None,
-    program_states: Sequence[str | Path] = (),
+    optimized: Sequence[str | Path] = (),
     limits: Limits | None = None,
     labels: LabelsOf | None = None,
     random_questions: bool = False,
@@ -89,7 +89,7 @@ def build_index(
         embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
         progress: an object that hears how the build goes. Without one, a notebook shows bars.
-        program_states: files of `kraq optimize` for the steps; kraq reruns the steps that they
+        optimized: files of `kraq optimize` for the steps; kraq reruns the steps that they
             change.
         limits: most calls, tokens and cost of this run.
         labels: a function that returns for a document the labels of who may read it (`Scope`).
@@ -118,7 +118,7 @@ def build_index(
     """
     options: BuildOptions = {
         "settings": settings, "lm": lm, "embedder": embedder, "kraq": kraq, "progress": progress,
-        "program_states": program_states, "limits": limits, "labels": labels, "random_questions": random_questions,
+        "optimized": optimized, "limits": limits, "labels": labels, "random_questions": random_questions,
     }  # fmt: skip
     return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
 
@@ -494,7 +494,7 @@ class Builder(BuildParts):
         elif not any(any(labels) for labels in self.index.labels().values()):
             column = self.settings.corpus.acl_column
             named = f" The column of labels is {column!r}; is that its name?" if column else ""
-            yield f"No document names anybody who may read it, so only the owner (--as-owner) reads any.{named}"
+            yield f"No document names anybody who may read it, so only the owner (--owner) reads any.{named}"
 
 
 def _differs_in_labels_alone(document: Document, before: Document) -> bool:
@@ -566,7 +566,7 @@ def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) ->
 
 def _pipeline_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> KRAQ:
     """The pipeline that is given, or one with the states of `kraq optimize`. Raises ConfigError for both."""
-    given, states = options.get("kraq"), options.get("program_states", ())
+    given, states = options.get("kraq"), options.get("optimized", ())
     if given is not None:
         if states:
             raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")

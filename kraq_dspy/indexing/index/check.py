@@ -17,8 +17,8 @@ from kraq_dspy.asset.store.states import LOCK, has_draft
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.embedded.reading.kept import STAGE as READ
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.indexing.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue
-from kraq_dspy.indexing.catalogue.withdrawing import orphaned_answers
+from kraq_dspy.indexing.faq.sources import count_answers, flag_stale, opened_faq, overdue
+from kraq_dspy.indexing.faq.withdrawing import orphaned_answers
 from kraq_dspy.indexing.index.change import resume_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG
 from kraq_dspy.indexing.index.finishing import FINISHED, FOUND_ANEW
@@ -34,7 +34,7 @@ class Problem:
     """Something that is not as it should be. `ids` are some of the records concerned, `count` is how many there are.
 
     `repair` says what mends it: "resume" (the build goes on and asks for what is missing), "flag" (answers are marked
-    as stale), "precompute", "answers" (somebody takes them out of the catalogue), or "none".
+    as stale), "precompute", "answers" (somebody takes them out of the FAQ cache), or "none".
     """
 
     what: str
@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """`answers` are the catalogue's by status; None if there is no catalogue."""
+    """`answers` are the FAQ cache's by status; None if there is no FAQ cache."""
 
     path: Path
     checked: dict[str, int]
@@ -81,10 +81,10 @@ def check_index(path: str | Path) -> CheckReport:
 
         answers = None
         try:
-            problems += _catalogue(index)
+            problems += _faq(index)
             answers = count_answers(index.path)
         except IndexStateError as error:
-            problems.append(Problem(f"The catalogue cannot be read: {error}", 1, (), repair="none"))
+            problems.append(Problem(f"The FAQ cache cannot be read: {error}", 1, (), repair="none"))
         counts = {table.name: index.count(kind) for kind, table in TABLES.items()}
         return CheckReport(index.path, counts, tuple(problems), answers)
 
@@ -280,14 +280,14 @@ def _traces(index: Index) -> Iterator[Problem]:
         yield Problem("The lock holds a command line, as an earlier version left it", 1, ())
 
 
-def _catalogue(index: Index) -> Iterator[Problem]:
-    with opened_catalogue(index.path) as catalogue:
-        for fault in catalogue.damage() if catalogue else ():
-            yield Problem(f"The catalogue is damaged: {fault}", 1, (), repair="none")
+def _faq(index: Index) -> Iterator[Problem]:
+    with opened_faq(index.path) as faq:
+        for fault in faq.damage() if faq else ():
+            yield Problem(f"The FAQ cache is damaged: {fault}", 1, (), repair="none")
             return
     late = [str(number) for number in overdue(index)]
     yield from _problem("prepared answers whose documents changed or are gone, and that are still given", late, "flag")
-    what = "Traces of removed text: prepared answers whose every document is gone (kraq catalogue remove)"
+    what = "Traces of removed text: prepared answers whose every document is gone (kraq faq remove)"
     yield from _problem(what, orphaned_answers(index), "answers")
 
 

@@ -14,7 +14,7 @@ from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.errors import ConfigError, ExchangeError
-from kraq_dspy.indexing.catalogue.sources import opened_catalogue
+from kraq_dspy.indexing.faq.sources import opened_faq
 from kraq_dspy.indexing.index.build import Builder
 from kraq_dspy.indexing.index.opening import with_labels
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
@@ -34,7 +34,7 @@ def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "
             has no labels, since they would name groups that `scope` is not in.
         out: a folder; for "graphml", a file.
         format: "parquet" has the tables of GraphRAG 3 in its column names, and the questions. "jsonl" has every record
-            kind of this library, one file each, and the catalogue if there is one. "graphml" has the graph.
+            kind of this library, one file each, and the FAQ cache if there is one. "graphml" has the graph.
 
     Returns:
         The files that were written.
@@ -69,9 +69,9 @@ def _export(index: Index, out: Path, format: str) -> list[Path]:
         for kind, table in TABLES.items()
         if kind is not Failure
     ]
-    with opened_catalogue(index.path) as catalogue:
-        if catalogue is not None:
-            written.append(write_jsonl(out / "catalogue.jsonl", catalogue.entries()))
+    with opened_faq(index.path) as faq:
+        if faq is not None:
+            written.append(write_jsonl(out / "faq.jsonl", faq.entries()))
     return written
 
 

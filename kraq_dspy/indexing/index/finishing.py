@@ -14,8 +14,8 @@ from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.kept import analyses_of
 from kraq_dspy.embedded.reading.reader import MADE_BY
-from kraq_dspy.indexing.floor.floor import has_floor, keep_floor
-from kraq_dspy.indexing.floor.scoring import PassageScorer
+from kraq_dspy.indexing.refusals.scoring import PassageScorer
+from kraq_dspy.indexing.refusals.threshold import has_threshold, keep_threshold
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.asked_by import AskedBy
@@ -257,13 +257,14 @@ class Finishing:
                 self._progress.finish("ask random")
         self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
-        await asyncio.to_thread(keep_floor, self._index, self._parts.embedder)
+        await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
         self._complete()
 
     async def leave(self) -> None:
-        """Complete an index of which nothing changed: its records stay, and a floor that was lost is measured again."""
-        if not has_floor(self._index):
-            await asyncio.to_thread(keep_floor, self._index, self._parts.embedder)
+        """Complete an index of which nothing changed: its records stay, and a threshold that was lost is measured
+        again."""
+        if not has_threshold(self._index):
+            await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
         self._complete()
 
     def _complete(self) -> None:

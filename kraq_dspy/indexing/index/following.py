@@ -45,7 +45,7 @@ class Following(Finishing):
         if change is None or not _is_small(change, float(len(resolved.links()))):
             return False
 
-        index.keep_walks(walks_of(resolved, index.ids(Chunk)))
+        index.save_passage_graph(walks_of(resolved, index.ids(Chunk)))
         kinds: tuple[type[Any], ...] = (Entity, Relationship, Claim)
         for kind in kinds:
             index.change(kind, change.gone(kind), change.new(kind))

@@ -1,6 +1,6 @@
 """Forgets what was made from documents that are gone or have changed, wherever in the folder of an index it lies.
 
-Each preparation, and the catalogue, takes out what is its own; this file says which of them are asked, and when. What
+Each preparation, and the FAQ cache, takes out what is its own; this file says which of them are asked, and when. What
 a build makes again by itself (graph, communities, summaries, questions, vectors) is not looked after here.
 """
 
@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraq_dspy.asset.store.catalogue import content_hash
+from kraq_dspy.asset.store.faq import content_hash
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.indexing.catalogue import synthetic_chunks
-from kraq_dspy.indexing.catalogue.withdrawing import Phrase, phrases_of, withdraw
+from kraq_dspy.indexing.faq import synthetic_chunks
+from kraq_dspy.indexing.faq.withdrawing import Phrase, phrases_of, withdraw
 from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor, summarised
 from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship, Summary
 
@@ -48,19 +48,19 @@ class Difference:
 
 
 def forget_beside(index: Index) -> list[str]:
-    """Forget what the change that `index` is open for takes away from the files beside its states: the catalogue and
+    """Forget what the change that `index` is open for takes away from the files beside its states: the FAQ cache and
     the summarised corpus. Returns what a user should know.
 
     Documents are compared with those of the last complete state, so a change that was killed and is gone on with
     forgets all the same.
     """
-    has_catalogue = (index.path / "catalogue.db").is_file()
-    if not (has_catalogue or summarised.is_there(index)):
+    has_faq = (index.path / "faq.db").is_file()
+    if not (has_faq or summarised.is_there(index)):
         return []
 
     difference = _difference(index)
     problems = []
-    if has_catalogue:
+    if has_faq:
         problems += withdraw(index, difference.gone, difference.phrases)
     problems += summarised.forget(index, difference.gone | difference.changed)
     return problems

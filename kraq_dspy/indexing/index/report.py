@@ -95,7 +95,7 @@ class BuildOptions(TypedDict, total=False):
     embedder: EmbedderLike | None
     kraq: KRAQ | None
     progress: Progress | None
-    program_states: Sequence[str | Path]
+    optimized: Sequence[str | Path]
     limits: Limits | None
     labels: LabelsOf | None
     random_questions: bool
@@ -120,7 +120,7 @@ def require_known(options: Any) -> None:
             actual = type(value).__name__
             raise TypeError(f"{name} is {value!r:.80} ({actual}); expected a {kind.__name__}.")
 
-    states = options.get("program_states", ())
+    states = options.get("optimized", ())
     is_one_file = isinstance(states, str | Path)
     if is_one_file or not all(isinstance(state, str | Path) for state in states):
-        raise TypeError(f"program_states is {states!r:.80}; expected a list of files.")
+        raise TypeError(f"optimized is {states!r:.80}; expected a list of files.")

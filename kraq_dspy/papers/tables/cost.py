@@ -39,7 +39,7 @@ def _calls_of_an_answer(run: Run, system: System) -> int:
 
 
 def _cost_of_indexes(run: Run, chosen: list[tuple[System, Settings]]) -> str:
-    if run.table.kind == "qa_search" and run.table.catalogue != "synthetic":
+    if run.table.kind == "qa_search" and run.table.faq != "synthetic":
         return "It needs no index."
     dataset, setup = run.questions.dataset, run.table.as_paper
     of_place: dict[Path, Settings] = {}

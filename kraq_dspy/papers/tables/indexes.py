@@ -49,7 +49,7 @@ def prepare_index(
     embedder: Embedder,
     *,
     random_questions: bool = False,
-    program_states: Sequence[Path] = (),
+    optimized: Sequence[Path] = (),
     setup: PaperSetup | None = None,
     progress: Progress | None = None,
 ) -> PreparedIndex:
@@ -59,8 +59,8 @@ def prepare_index(
     the work is done on a copy of it, so that nothing but the questions is asked again. `setup` gives the pipeline the
     instructions of a paper.
     """
-    mark = fingerprint(dataset, settings, program_states, dict(setup.prompts) if setup else {})
-    path = place_of_index(dataset, folder, settings, program_states, setup)
+    mark = fingerprint(dataset, settings, optimized, dict(setup.prompts) if setup else {})
+    path = place_of_index(dataset, folder, settings, optimized, setup)
     is_complete, has_random = _state_of(path)
     if is_complete and (has_random or not random_questions):
         return PreparedIndex(path, mark, None)
@@ -75,7 +75,7 @@ def prepare_index(
         "settings": settings,
         "embedder": embedder,
         "random_questions": random_questions or has_random,
-        "program_states": program_states,
+        "optimized": optimized,
         "progress": progress or SilentProgress(),
     }
     if setup:
@@ -89,13 +89,13 @@ def place_of_index(
     dataset: Dataset,
     folder: Path,
     settings: Settings,
-    program_states: Sequence[Path] = (),
+    optimized: Sequence[Path] = (),
     setup: PaperSetup | None = None,
 ) -> Path:
     """Where `prepare_index` keeps the index: its name begins as those of indexes with another generator alone."""
     prompts = dict(setup.prompts) if setup else {}
-    without_generator = fingerprint(dataset, settings, program_states, prompts, but="generator")
-    mark = fingerprint(dataset, settings, program_states, prompts)
+    without_generator = fingerprint(dataset, settings, optimized, prompts, but="generator")
+    mark = fingerprint(dataset, settings, optimized, prompts)
     return folder / f"{dataset.name}-{without_generator[:8]}-{mark[:8]}.kraq"
 
 
@@ -142,7 +142,7 @@ async def _build(dataset: Dataset, path: Path, options: BuildOptions) -> BuildRe
 def fingerprint(
     dataset: Dataset,
     settings: Settings,
-    program_states: Sequence[Path] = (),
+    optimized: Sequence[Path] = (),
     prompts: Mapping[str, str] | None = None,
     but: str = "",
 ) -> str:
@@ -155,7 +155,7 @@ def fingerprint(
     made_with["roles"] = {name: [role.model, role.adapter, role.temperature] for name, role in roles.items()}
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
     triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]
-    states = [dict(read_state(path).predictors) for path in program_states]
+    states = [dict(read_state(path).predictors) for path in optimized]
     parts: list[object] = [made_with, corpus, triples]
     parts += [part for part in (states, prompts) if part]
     return content_id("index", *(json.dumps(part, sort_keys=True) for part in parts))

@@ -32,14 +32,14 @@ def measure(run: Run, folder: Path) -> None:
     first: PreparedIndex | None = None
     for system, settings in chosen:
         if system.options.get("needs_state") and "state" not in system.options:
-            notes.append(f"{system.name} is left out: give what tuned it, --program-state '{system.name}=FILE'.")
+            notes.append(f"{system.name} is left out: give what tuned it, --optimized '{system.name}=FILE'.")
             continue
         if system.options.get("domain"):
             settings = _told_of_the_corpus(run, settings, folder)
             reader, types = settings.extract.persona, settings.extract.types
             notes.append(f"{system.name}: the extractor reads as {reader!r}, for {types or 'any type'}.")
         asks_random = systems.asks_random(system)
-        index = run.index(settings, random_questions=asks_random, program_states=_states(system))
+        index = run.index(settings, random_questions=asks_random, optimized=_states(system))
         first = first or index
         with Index.open(index.path) as opened:
             records = opened.questions(source=system.use, duplicates=True)

@@ -84,7 +84,7 @@ class Run:
         return scorer
 
     def index(
-        self, settings: Settings, *, random_questions: bool = False, program_states: Sequence[Path] = ()
+        self, settings: Settings, *, random_questions: bool = False, optimized: Sequence[Path] = ()
     ) -> PreparedIndex:
         """The data set's index, made with these settings; a warning about its generator is a note of the run.
 
@@ -96,7 +96,7 @@ class Run:
             settings,
             self.embedder,
             random_questions=random_questions,
-            program_states=program_states,
+            optimized=optimized,
             setup=self.table.as_paper,
             progress=self.progress,
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from kraq_dspy.eval.questions import learned_by, learned_note
 from kraq_dspy.eval.scoring import require_metric
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.papers.tables import asking, catalogue_search, question_quality
+from kraq_dspy.papers.tables import asking, faq_search, question_quality
 from kraq_dspy.papers.tables.cost import cost_in_words
 from kraq_dspy.papers.tables.data import load
 from kraq_dspy.papers.tables.indexes import prepared
@@ -22,7 +22,7 @@ MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "questions": question_quality.measure,
     "answers": asking.measure,
     "retrievers": asking.measure,
-    "qa_search": catalogue_search.measure,
+    "qa_search": faq_search.measure,
 }
 """What writes the rows of a table, by its kind."""
 

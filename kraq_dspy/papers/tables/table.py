@@ -25,7 +25,7 @@ DATASET_NAMES = {
 _REQUIRED = ("title", "kind", "baseline", "systems")
 _KNOWN = {
     *_REQUIRED, "datasets", "metrics", "ablations", "budgets", "precompute", "concurrency", "options", "references",
-    "catalogue", "folds", "paper",
+    "faq", "folds", "paper",
 }  # fmt: skip
 
 
@@ -71,7 +71,7 @@ class EvalTable:
     `precompute` is how many passages of each question get E(d|q) stored, where a system needs that. `concurrency`
     overrules the settings': a table of latencies asks one question at a time. With `folds`, the report has the means
     over so many parts of the questions too. `references` "model" takes a model's
-    answer from the gold evidence as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's
+    answer from the gold evidence as the reference, "gold" the data set's. `faq` "gold" prepares the data set's
     own answers, "synthetic" pairs that a model makes of its documents. `papers` are ids of the papers' tables that the
     report shows; empty for all. `of_papers` says that programs find with the papers' retriever if none is named, and
     not with the index's own. `as_paper` is the setup that `--paper` asked for.
@@ -89,7 +89,7 @@ class EvalTable:
     concurrency: int | None = None
     options_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     references: str = "gold"
-    catalogue: str = "gold"
+    faq: str = "gold"
     folds: int = 0
     paper: AsInPaper = AsInPaper()
     papers: tuple[str, ...] = ()
@@ -220,7 +220,7 @@ def _require_keys(content: Mapping[str, Any], where: str) -> None:
     choices = {
         "kind": tuple(KINDS),
         "references": ("gold", "model"),
-        "catalogue": ("gold", "synthetic"),
+        "faq": ("gold", "synthetic"),
     }
     for key, values in choices.items():
         if content.get(key, values[0]) not in values:

@@ -340,7 +340,7 @@ class AskedBy:
         group = self._source.get(question.chunk_ids)
         asked = self._asked_of_statements.get(_of(question)) if question.model == PARSE else None
         if asked is not None:
-            analyses = self._analyses([chunk.id for chunk in may_state(asked, group)])
+            analyses = self._source.analyses([chunk.id for chunk in may_state(asked, group)])
             stated = set(stating(asked, analyses))
             if stated:
                 chunks = [chunk for chunk in group if chunk.id in stated]

@@ -24,7 +24,7 @@ from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.language.declining import declines
 from kraq_dspy.ports import PreparedAnswers as PreparedAnswers
 from kraq_dspy.programs.qa_search.near_miss import contradiction
-from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
+from kraq_dspy.records import AnswerEvidence, FaqEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
 from kraq_dspy.spec import Note, ProgramSpec, Space, option
 from kraq_dspy.state import SavableModule
@@ -44,12 +44,12 @@ BROKE_OFF, NOTHING_FOUND, NO_ANSWER, REJECTED = FAILURES = ("broke off", "nothin
 class Rejected:
     """An entry that was found and that the second look did not let pass."""
 
-    entry: CatalogueEntry
+    entry: FaqEntry
     reason: str
 
 
 @dataclass(slots=True)
-class CatalogueSearch:
+class FaqSearch:
     """How a question was looked up. `calls` counts all its steps; `blocks` those that were asked about.
 
     `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
@@ -70,7 +70,7 @@ class CatalogueSearch:
 @dataclass(frozen=True)
 class QASearchOptions:
     over: str = option("traditional", "Program that answers if no answer is prepared.")
-    block: int = option(100, "Catalogue questions that the model sees at once.", least=1)
+    block: int = option(100, "FAQ cache questions that the model sees at once.", least=1)
     scan: Literal["narrow", "nearest", "full", "exhaustive"] = option(
         "narrow",
         "narrow (a block of the nearest questions), nearest (the one nearest, unasked), full (block by block up to a "
@@ -84,25 +84,25 @@ class QASearchOptions:
 
 
 class QASearch(SavableModule):
-    """Looks the question up in a catalogue, and asks `program` if it is not there.
+    """Looks the question up in an FAQ cache, and asks `program` if it is not there.
 
     Args:
-        program: answers if the catalogue has no answer.
-        answers: the catalogue of prepared answers (`space.answers`).
+        program: answers if the FAQ cache has no answer.
+        answers: the FAQ cache (`space.answers`).
         block: entries that the model sees at once.
         scan: which entries it sees: "narrow", "nearest", "full" or "exhaustive".
         check: what looks at a match again: "model", "rules" or "none".
-        collect: note questions that the program cannot answer in the catalogue.
+        collect: note questions that the program cannot answer in the FAQ cache.
         similarity: the least cosine of an entry, in [0, 1].
 
     Raises:
         ConfigError: for an unknown `scan` or `check`, a similarity without embeddings, and a program that searches
-            this catalogue already.
+            this FAQ cache already.
         ValueError: for a `block` below 1.
 
-    If the catalogue has the question word for word, the look-up costs no call. Otherwise the model
+    If the FAQ cache has the question word for word, the look-up costs no call. Otherwise the model
     sees (number, question) lines and says which one means the same, or -1. `scan` chooses the
-    lines: the `block` nearest by embedding ("narrow"), or the whole catalogue, `block` at a time,
+    lines: the `block` nearest by embedding ("narrow"), or the whole FAQ cache, `block` at a time,
     until one matches ("full", the paper's) or to the end ("exhaustive"; the first match counts).
     "nearest" takes the nearest entry without a call. "narrow" and "nearest" skip entries less
     similar than `similarity`, a cosine in [0, 1].
@@ -110,11 +110,11 @@ class QASearch(SavableModule):
     `check` then looks at the match again: by "rules" that see contradictions, by the rules and the
     "model", or not at all ("none"). If the entry does not pass, kraq removes it and tries the rest
     of its block once more. With `collect`, kraq notes questions that the program cannot answer in
-    the catalogue, for review (docs/guide/qa_search.md).
+    the FAQ cache, for review (docs/guide/qa_search.md).
 
     The prediction is the program's; if an entry matches, it has that `answer` and no `hits`. It
-    also has `source` ("catalogue" or "program"), `entry` (None without a match) and `search` (a
-    `CatalogueSearch`).
+    also has `source` ("FAQ cache" or "program"), `entry` (None without a match) and `search` (a
+    `FaqSearch`).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -146,7 +146,7 @@ class QASearch(SavableModule):
 
         for _, inner in program.named_sub_modules(QASearch):
             if inner.answers is answers:
-                raise ConfigError("The program searches this catalogue already: wrap it once.")
+                raise ConfigError("The program searches this FAQ cache already: wrap it once.")
 
         self.program = program
         self.answers = answers
@@ -161,13 +161,13 @@ class QASearch(SavableModule):
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         started = perf_counter()
         await announce("searching prepared answers")
-        search = CatalogueSearch()
+        search = FaqSearch()
         entry = await self._look_up(question, search)
         search.seconds = perf_counter() - started
         if entry is not None:
-            timings = {"catalogue": search.seconds, "wall": search.seconds}
+            timings = {"faq": search.seconds, "wall": search.seconds}
             return RagPrediction(
-                answer=entry.answer, hits=[], source="catalogue", entry=entry, search=search, timings=timings
+                answer=entry.answer, hits=[], source="faq", entry=entry, search=search, timings=timings
             )
 
         try:
@@ -180,17 +180,17 @@ class QASearch(SavableModule):
         merged = prediction_of(prediction, source="program", entry=None, search=search)
         inner = prediction.get("timings")
         if inner is None or isinstance(inner, Mapping):
-            merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": perf_counter() - started}
+            merged.timings = {**(inner or {}), "faq": search.seconds, "wall": perf_counter() - started}
         return merged
 
     forward = blocking(aforward)
 
-    async def _look_up(self, question: str, search: CatalogueSearch) -> CatalogueEntry | None:
+    async def _look_up(self, question: str, search: FaqSearch) -> FaqEntry | None:
         """The entry, if one passes: asks which of a block's means the same, then whether it really
         does."""
         blocks = await call(self._blocks, question, search)
         if search.exact:
-            entry: CatalogueEntry = blocks[0][0]
+            entry: FaqEntry = blocks[0][0]
             return entry
         if self.scan != "nearest":
             return await self._scan_blocks(question, blocks, search)
@@ -198,12 +198,10 @@ class QASearch(SavableModule):
         nearest = blocks[0][0] if blocks else None
         return nearest if nearest and await self._passes(question, nearest, search) else None
 
-    async def _scan_blocks(
-        self, question: str, blocks: list[Sequence[CatalogueEntry]], search: CatalogueSearch
-    ) -> CatalogueEntry | None:
+    async def _scan_blocks(self, question: str, blocks: list[Sequence[FaqEntry]], search: FaqSearch) -> FaqEntry | None:
         """The first entry that the model names and that passes. A block that is too long is halved;
         what is left of one after a rejection is asked about once more."""
-        first: CatalogueEntry | None = None
+        first: FaqEntry | None = None
         again = False  # whether the next block is what was left of one after a rejection
         while blocks:
             block = blocks.pop(0)
@@ -231,7 +229,7 @@ class QASearch(SavableModule):
                 blocks.insert(0, left)
         return first
 
-    async def _passes(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> bool:
+    async def _passes(self, question: str, entry: FaqEntry, search: FaqSearch) -> bool:
         """Whether the entry's answer would do; where it would not, the reason is in `search.rejected`."""
         objection = None if self.check == "none" else contradiction(question, entry.question)
         if objection is None and self.check == "model":
@@ -248,7 +246,7 @@ class QASearch(SavableModule):
             logger.info("Entry %d is no match: %s", entry.number, objection)
         return objection is None
 
-    def _blocks(self, question: str, search: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
+    def _blocks(self, question: str, search: FaqSearch) -> list[Sequence[FaqEntry]]:
         """Return what is to be asked about; the entry alone where the question is there word for
         word, noted in `search`."""
         if not question.strip():
@@ -266,7 +264,7 @@ class QASearch(SavableModule):
         return [entries[start : start + self.block] for start in range(0, len(entries), self.block)]
 
     def _note(
-        self, question: str, prediction: dspy.Prediction | None, search: CatalogueSearch, error: Exception | None = None
+        self, question: str, prediction: dspy.Prediction | None, search: FaqSearch, error: Exception | None = None
     ) -> None:
         """Put a question that was not answered on the list for review."""
         if not self.collect or (prediction is not None and is_answered(prediction)):
@@ -295,9 +293,7 @@ def failure_of(prediction: Any) -> str:
     return NO_ANSWER if prediction.get("hits") else NOTHING_FOUND
 
 
-def _named(
-    reply: "dspy.Prediction | Exception", block: Sequence[CatalogueEntry], search: CatalogueSearch
-) -> CatalogueEntry | None:
+def _named(reply: "dspy.Prediction | Exception", block: Sequence[FaqEntry], search: FaqSearch) -> FaqEntry | None:
     """The entry of the block that the reply names, None if it names none; counts what is no reply."""
     by_number = {entry.number: entry for entry in block}
     if isinstance(reply, AdapterParseError):
@@ -312,7 +308,7 @@ def _named(
 
 
 def numbered(number: int, question: str) -> str:
-    """Tell how the model sees a catalogue's question: on one line, after its number."""
+    """Tell how the model sees an FAQ cache's question: on one line, after its number."""
     return f"{number}: {' '.join(question.split())}"
 
 
@@ -321,7 +317,7 @@ async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Excepti
     try:
         return await call(step, **inputs)
     except CALL_ERRORS as error:
-        log_failure(logger, "A look into the catalogue failed", error)
+        log_failure(logger, "A look into the FAQ cache failed", error)
         return error
 
 
@@ -340,7 +336,7 @@ def notes(answer: dspy.Prediction) -> Iterator[Note]:
         if entry.sources:
             yield Note("from ", ", ".join(source.document_id for source in entry.sources), 300)
     else:
-        yield Note(f"not in the catalogue: {counted(search.blocks, 'block')}, {counted(search.calls, 'call')}")
+        yield Note(f"not in the FAQ cache: {counted(search.blocks, 'block')}, {counted(search.calls, 'call')}")
 
     for rejected in search.rejected:
         label = f"  entry {rejected.entry.number} is another question: "

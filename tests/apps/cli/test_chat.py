@@ -90,5 +90,5 @@ def test_a_pronoun_for_nobody_is_asked_about_instead_of_answered(index: Path) ->
     assert 'Nobody was named whom "his"' not in done.stdout
     assert "asked as: Who wrote Don Juan? Who was his daughter?" in done.stdout
 
-    anyway = CliRunner().invoke(app, ["ask", str(index), "--answer-anyway"], input="Where was he born?\n")
+    anyway = CliRunner().invoke(app, ["ask", str(index), "--no-refuse"], input="Where was he born?\n")
     assert "Nobody was named" not in anyway.stdout

@@ -68,7 +68,7 @@ def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) ->
     assert report["usage"]["calls"] == 0  # the first run's answers are kept
     assert (report["n_train"], len(report["after"])) == (6, 6)
     assert any("cannot improve" in problem for problem in report["problems"])
-    question_words = ("ask", "people.kraq", "Where did Jane Austen live?", "--program-state", "combined.json", "--json")
+    question_words = ("ask", "people.kraq", "Where did Jane Austen live?", "--optimized", "combined.json", "--json")
     assert json.loads(kraq(*question_words, cwd=folder).stdout)["answer"]
 
 
@@ -119,6 +119,6 @@ def test_a_state_that_does_not_fit_is_refused_by_ask(within: Run, folder: Path) 
     body = json.loads((folder / "older.json").read_text())
     body["predictors"]["self"]["signature"]["outputs"] = {"older": "str"}
     (folder / "older.json").write_text(json.dumps(body))
-    code, _, err = within("ask", "people.kraq", "Where?", "--program-state", "older.json")
+    code, _, err = within("ask", "people.kraq", "Where?", "--optimized", "older.json")
     assert code == 1
     assert "older.json was made for another version of AnswerQuestion" in err

@@ -1,4 +1,4 @@
-"""Runs `kraq ask --program qa-search` in this process, over three passages and a catalogue of two entries."""
+"""Runs `kraq ask --program qa-search` in this process, over three passages and an FAQ cache of two entries."""
 
 import json
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.extend import Catalogue
+from kraq_dspy.extend import FaqCache
 from kraq_dspy.optimize import make_target
 from kraq_dspy.papers.tables.systems import program_of
 from kraq_dspy.papers.tables.table import System
@@ -29,11 +29,11 @@ POETS = {
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     out = tmp_path_factory.mktemp("cli") / "poets.kraq"
     kept_index([Document(name, name, text) for name, text in POETS.items()], out)
-    catalogue = Catalogue(out / CATALOGUE)
-    catalogue.add(NewEntry("When did Babbage meet Lovelace in 1833?", "On 5 June 1833."), by="test")
-    catalogue.add(NewEntry("Who wrote Don Juan?", "George Gordon Byron."), by="test")
+    faq = FaqCache(out / FAQ)
+    faq.add(NewEntry("When did Babbage meet Lovelace in 1833?", "On 5 June 1833."), by="test")
+    faq.add(NewEntry("Who wrote Don Juan?", "George Gordon Byron."), by="test")
     yield out
-    catalogue.close()
+    faq.close()
 
 
 def kraq(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
@@ -51,7 +51,7 @@ def test_prepared_answers_come_first_and_the_program_named_answers_the_rest(
     prepared = ask(capsys, index, "Who was it that wrote Don Juan?")
     assert (prepared["answer"], prepared["source"], prepared["entry"]["number"]) == (
         "George Gordon Byron.",
-        "catalogue",
+        "faq",
         2,
     )
     answer = ask(capsys, index, "Who designed the Analytical Engine?", "-P", "over=traditional", "--k", "2")
@@ -64,7 +64,7 @@ def test_prepared_answers_come_first_and_the_program_named_answers_the_rest(
 def test_another_year_is_turned_down_and_shown_to_a_person(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = " ".join(kraq(capsys, "ask", index, "When did Babbage meet Lovelace in 1834?", "-p", "qa-search").split())
     assert "entry 1 is another question: When did Babbage meet Lovelace in 1833? (another number: 1834, 1833)" in shown
-    assert "not in the catalogue: 1 block" in shown
+    assert "not in the FAQ cache: 1 block" in shown
     let_through = ask(capsys, index, "When did Babbage meet Lovelace in 1834?", "-P", "check=none", "-P", "scan=full")
     assert let_through["answer"] == "On 5 June 1833."
     shown = " ".join(kraq(capsys, "ask", index, "who wrote don juan", "-p", "qa-search").split())
@@ -76,7 +76,7 @@ def test_what_cannot_be_answered_is_noted_unless_told_not_to(index: Path, capsys
     assert "noted for review" not in shown
     shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional")
     assert "noted for review: kraq serve --open" in shown
-    pending = {entry.question: entry.asked for entry in Catalogue(index / CATALOGUE, write=False).entries("pending")}
+    pending = {entry.question: entry.asked for entry in FaqCache(index / FAQ, write=False).entries("pending")}
     assert pending["Xyzzy plugh?"] == 1
 
 
@@ -88,7 +88,7 @@ def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
         in_optimizer = make_target("qa-search", space, arguments={"over": "traditional"}).program
         for program in (in_table, in_optimizer):
             assert space.ask(question, program).search.collected is False
-        assert space.answers.catalogue.find(question) is None
+        assert space.answers.faq.find(question) is None
 
 
 @pytest.mark.parametrize(

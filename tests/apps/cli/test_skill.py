@@ -15,7 +15,7 @@ LLMS = (Path(__file__).resolve().parents[3] / "llms.txt").read_text("utf-8")
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
 LINES, OF_LLMS = ([line.strip() for line in re.findall(r"(?m)^ {4}(kraq .*)$", page)] for page in (SKILL, LLMS))
 NEEDED = {
-    "index", "questions", "ask", "remove", "update", "check", "serve", "mcp", "catalogue", "testset",
+    "index", "questions", "ask", "remove", "update", "check", "serve", "mcp", "faq", "testset",
     "eval", "select",
 }  # fmt: skip
 

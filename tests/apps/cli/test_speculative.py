@@ -50,10 +50,11 @@ def precomputed(kraq: WarmShell, index: Path) -> Path:
 
 
 @pytest.mark.parametrize("program", ["combined", "efficient"])
-def test_an_arm_over_random_questions_is_refused_where_there_are_none(
+def test_an_condition_over_random_questions_is_refused_where_there_are_none(
     program: str, kraq: WarmShell, precomputed: Path
 ) -> None:
-    """Else it would be another arm under its name: dense retrieval, or passages as seen from the user's question."""
+    """Else it would be another condition under its name: dense retrieval, or passages as seen from the user's
+    question."""
     done = kraq("ask", precomputed, "Who wrote Don Juan?", "-p", program, "-P", "questions=random")
     assert done.returncode == 1
     assert "--random-questions" in done.stderr

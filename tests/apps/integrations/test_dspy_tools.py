@@ -54,10 +54,14 @@ def test_two_retrievers_are_two_tools_with_names_that_an_agent_can_tell_apart(sp
 
 def test_two_retrievers_that_differ_in_an_option_are_two_tools(space: Workspace) -> None:
     """DSPy keeps one of two tools of one name, and says nothing."""
-    tools = [space.retriever("adaptive"), space.retriever("adaptive", walk=0.25), space.retriever("adaptive", pool=9)]
+    tools = [
+        space.retriever("adaptive"),
+        space.retriever("adaptive", pagerank=0.25),
+        space.retriever("adaptive", pool=9),
+    ]
     with dspy.context(lm=DummyLM([])):
         agent = dspy.ReAct("question -> answer", tools=tools)
-    assert list(agent.tools) == ["search_adaptive", "search_adaptive_walk_0_25", "search_adaptive_pool_9", "finish"]
+    assert list(agent.tools) == ["search_adaptive", "search_adaptive_pagerank_0_25", "search_adaptive_pool_9", "finish"]
 
 
 def test_every_tool_says_what_it_does_and_what_it_takes(space: Workspace) -> None:

@@ -20,8 +20,8 @@ from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.served import ServedIndex, served
 from kraq_dspy.apps.serve.testset_desk import TestsetDesk
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
-from kraq_dspy.extend import Catalogue
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
+from kraq_dspy.extend import FaqCache
 from kraq_dspy.records import AnswerSource, Document, Entity, Question
 from kraq_dspy.workspace import Workspace
 from tests.conftest import KeywordEmbedder
@@ -49,12 +49,12 @@ def poets(tmp_path_factory: pytest.TempPathFactory) -> Path:
         entity = next(each for each in index.all(Entity) if each.name == "Don Juan")
         index.add([dataclasses.replace(entity, name=f"Don Juan {MARKUP}")])
         assert index.count(Question) > 0
-    catalogue = Catalogue(out / CATALOGUE)
+    faq = FaqCache(out / FAQ)
     byron = (AnswerSource("byron"),)
-    catalogue.add(NewEntry("Who wrote Don Juan?", "Lord Byron.", "pending", byron), by="test")
-    catalogue.add(NewEntry("Who met Ada Lovelace?", "", "pending"), by="test")
-    catalogue.add(NewEntry("Where did Byron live?", "In London.", "approved", byron), by="test")
-    catalogue.close()
+    faq.add(NewEntry("Who wrote Don Juan?", "Lord Byron.", "pending", byron), by="test")
+    faq.add(NewEntry("Who met Ada Lovelace?", "", "pending"), by="test")
+    faq.add(NewEntry("Where did Byron live?", "In London.", "approved", byron), by="test")
+    faq.close()
     return out
 
 

@@ -39,7 +39,7 @@ def test_the_status_says_what_there_is_and_names_no_folder_and_no_setting(client
     assert status["counts"]["documents"] == 4
     assert sum(level["questions"] for level in status["levels"]) > 0
     assert {"traditional", "combined"} <= {program["name"] for program in status["programs"]}
-    assert status["catalogue"] == {"pending": 2, "approved": 1, "stale": 0}
+    assert status["faq"] == {"pending": 2, "approved": 1, "stale": 0}
     assert str(poets.parent) not in json.dumps(status)
 
 
@@ -176,7 +176,7 @@ def test_what_must_be_prepared_first_is_said_with_its_command_and_without_a_fold
     "path",
     [
         "/api/communities/none", "/api/entities/none", "/api/documents/none", "/api/documents/../../etc/passwd",
-        "/api/catalogue/99", "/api/questions?index=none", "/api/none", "/page/none.js", "/page/../app.py",
+        "/api/faq/99", "/api/questions?index=none", "/api/none", "/page/none.js", "/page/../app.py",
         "/api/communities/none/graph", "/api/entities/none/passages", "/api/communities/..%2f",
     ],
 )  # fmt: skip

@@ -120,7 +120,7 @@ def test_a_client_that_goes_away_ends_its_answer_and_cancels_the_call(poets: Pat
 def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path) -> None:
     async def crowd() -> None:
         lm = HeldLM()
-        with application(poets, lm, at_once=1, waiting=1) as app:
+        with application(poets, lm, workers=1, queue=1) as app:
             body = {"question": "Who wrote Don Juan?", "program": "traditional"}
             first = Client(app, body)
             await asyncio.wait_for(lm.was_asked.wait(), 60)
@@ -240,7 +240,7 @@ def test_an_answer_that_was_prepared_comes_at_once_where_no_program_is_chosen(cl
     assert streamed.count("event: ") == 1
     assert "In London." in streamed
     chosen = client.post("/api/ask", json={**question, "program": "combined"}).json()
-    assert "prepared in the catalogue: entry 3" in answer["notes"]
+    assert "prepared in the FAQ cache: entry 3" in answer["notes"]
     assert "auxiliary_questions" in chosen["details"]
 
 

@@ -178,7 +178,7 @@ ASKED = {"role": "user", "content": "Who wrote Don Juan?"}
         {"stream": None},
         dict.fromkeys(
             ("stream", "stream_options", "n", "stop", "max_tokens", "max_completion_tokens", "temperature", "tools",
-             "tool_choice", "response_format", "user", "answer_anyway", "seed", "logprobs"), None
+             "tool_choice", "response_format", "user", "no_refuse", "seed", "logprobs"), None
         ),
         {"n": 1, "stop": ["\n"], "max_completion_tokens": 50, "response_format": {"type": "text"}},
         {"stream_options": {"include_usage": None}},
@@ -263,5 +263,5 @@ def test_thanks_and_a_question_about_nobody_are_not_searched_for(client: TestCli
 
     answer = client.post("/api/ask", json={"question": text}).json()
     assert (answer["answer"], answer["hits"], answer["refused"]) == (reply, [], False)
-    anyway = client.post("/api/ask", json={"question": text, "answer_anyway": True}).json()
+    anyway = client.post("/api/ask", json={"question": text, "no_refuse": True}).json()
     assert anyway["answer"] != reply

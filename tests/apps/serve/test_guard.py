@@ -128,8 +128,8 @@ def test_an_address_that_cannot_be_read_is_refused_as_another_one(
 def test_a_number_of_any_length_is_an_entry_that_is_not_there(digits: int, client_of: Clients) -> None:
     client = client_of(edit=True)
     number = "9" * digits
-    assert client.get(f"/api/catalogue/{number}").status_code == 404
-    assert client.post(f"/api/catalogue/{number}", json={"action": "approve", "version": 1}).status_code == 404
+    assert client.get(f"/api/faq/{number}").status_code == 404
+    assert client.post(f"/api/faq/{number}", json={"action": "approve", "version": 1}).status_code == 404
     if digits < 4000:
         page = client.get("/api/questions", params={"offset": number, "level": number})
         assert (page.status_code, page.json()["items"]) == (200, [])

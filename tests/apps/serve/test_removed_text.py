@@ -65,7 +65,7 @@ def kraq_serve(path: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str],
         process.communicate()
 
 
-@pytest.mark.parametrize("scope", [(), ("--as", "staff"), ("--as-owner",)])
+@pytest.mark.parametrize("scope", [(), ("--scope", "staff"), ("--owner",)])
 def test_a_server_that_nobody_asks_leaves_the_former_state(scope: tuple[str, ...], tmp_path: Path) -> None:
     path = made(tmp_path / "a.kraq", *(["staff"] if scope else []))
     with kraq_serve(path, *scope) as (_, address):

@@ -1,4 +1,4 @@
-"""The catalogue is reviewed over the API where the server may edit, and by two people without harm."""
+"""The FAQ cache is reviewed over the API where the server may edit, and by two people without harm."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +16,15 @@ def editor(copy: Path, client_of: Clients) -> TestClient:
 
 
 def entry_about(client: TestClient, question: str, status: str = "waiting") -> dict[str, Any]:
-    listed = client.get(f"/api/catalogue?status={status}").json()["items"]
+    listed = client.get(f"/api/faq?status={status}").json()["items"]
     [number] = [each["number"] for each in listed if each["question"] == question]
-    entry: dict[str, Any] = client.get(f"/api/catalogue/{number}").json()
+    entry: dict[str, Any] = client.get(f"/api/faq/{number}").json()
     return entry
 
 
 def decided(client: TestClient, entry: dict[str, Any], action: str, **fields: Any) -> Any:
     body = {"action": action, "version": entry["version"], **fields}
-    return client.post(f"/api/catalogue/{entry['number']}", json=body)
+    return client.post(f"/api/faq/{entry['number']}", json=body)
 
 
 def test_a_server_that_may_not_edit_shows_entries_and_refuses_decisions(client: TestClient) -> None:
@@ -44,10 +44,10 @@ def test_entries_are_approved_edited_and_rejected(editor: TestClient) -> None:
     )
     assert (edited.json()["status"], edited.json()["answer"]) == ("approved", "Babbage.")
     assert edited.json()["changed_by"] == "kraq serve --open"
-    assert editor.get("/api/status").json()["catalogue"] == {"pending": 0, "approved": 3, "stale": 0}
+    assert editor.get("/api/status").json()["faq"] == {"pending": 0, "approved": 3, "stale": 0}
     rejected = decided(editor, approved.json(), "reject")
     assert rejected.json()["status"] == "removed"
-    assert editor.get(f"/api/catalogue/{approved.json()['number']}").status_code == 404
+    assert editor.get(f"/api/faq/{approved.json()['number']}").status_code == 404
 
 
 @pytest.mark.parametrize("action", ["approve", "edit", "reject"])

@@ -73,7 +73,7 @@ def test_a_search_by_meaning_takes_a_place_and_one_too_many_is_refused(
         return {"passages": []}
 
     monkeypatch.setattr("kraq_dspy.apps.serve.api.search", slow)
-    settings = ServeSettings(at_once=1, waiting=0)
+    settings = ServeSettings(workers=1, queue=0)
     with (
         open_all(poets) as indexes,
         TestClient(make_app(indexes, settings), base_url="http://localhost") as client,

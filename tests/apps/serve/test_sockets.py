@@ -58,7 +58,7 @@ class Slow(dspy.Module):
 def test_a_client_that_left_frees_the_only_place(stream: bool, poets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_all(poets) as indexes:
         monkeypatch.setattr(indexes["poets"].space, "make_program", lambda choice: Slow(10 * PATIENCE_S))
-        app: Any = make_app(indexes, ServeSettings(at_once=1))
+        app: Any = make_app(indexes, ServeSettings(workers=1))
         with running(app) as address:
             client = connected(address)
             body = b'{"question": "Who?", "stream": %s}' % (b"true" if stream else b"false")

@@ -161,6 +161,6 @@ def test_a_file_that_is_no_test_set_is_said_before_anything_is_served(path: Path
 def test_a_test_set_is_not_shown_to_a_scope(tmp_path: Path) -> None:
     path = index_of_orchids(tmp_path / "both.kraq", dict.fromkeys(ORCHIDS, ("staff",)))
     file = write_testset(tmp_path / "test.jsonl")
-    words = ["serve", str(path), "--testset", str(file), "--as", "staff"]
+    words = ["serve", str(path), "--testset", str(file), "--scope", "staff"]
     done = CliRunner().invoke(app, words)
-    assert "need --as-owner" in str(done.exception)
+    assert "need --owner" in str(done.exception)

@@ -134,10 +134,10 @@ def test_the_description_has_every_address_with_its_parameters(client: TestClien
     description = client.get("/openapi.json", headers={"Authorization": ""}).json()
     assert description["openapi"].startswith("3.1")
     paths = description["paths"]
-    assert {"/api/ask", "/api/documents/{id}", "/api/catalogue/{number}", "/v1/chat/completions"} <= paths.keys()
+    assert {"/api/ask", "/api/documents/{id}", "/api/faq/{number}", "/v1/chat/completions"} <= paths.keys()
     search = {each["name"]: each for each in paths["/api/search"]["get"]["parameters"]}
     assert search["limit"]["schema"]["maximum"] == 50
-    [number] = [each for each in paths["/api/catalogue/{number}"]["get"]["parameters"] if each["in"] == "path"]
+    [number] = [each for each in paths["/api/faq/{number}"]["get"]["parameters"] if each["in"] == "path"]
     assert number["schema"] == {"type": "integer"}
     ask = description["components"]["schemas"]["AskRequest"]
     assert ask["required"] == ["question"]

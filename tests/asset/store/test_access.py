@@ -9,8 +9,8 @@ import pytest
 
 from kraq_dspy import add_documents, build_index, export_index, remove_documents, update_index
 from kraq_dspy.asset.store.access import copied_from, follow, readers_of
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
-from kraq_dspy.extend import Catalogue
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
+from kraq_dspy.extend import FaqCache
 from tests.conftest import WarmShell
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no permission bits")
@@ -76,8 +76,8 @@ def test_an_index_is_as_private_as_its_corpus_through_every_change(tmp_path: Pat
     assert modes_of(index) == {0o700}
     (corpus / "c.txt").write_text("Ada Lovelace wrote notes in Paris.")
     update_index(index, corpus)
-    with Catalogue(index / CATALOGUE) as catalogue:
-        catalogue.add(NewEntry("Who?", "Ada."), by="me")
+    with FaqCache(index / FAQ) as faq:
+        faq.add(NewEntry("Who?", "Ada."), by="me")
         assert modes_of(index) == {0o700}  # the files beside an open database, too
     remove_documents(index, ["c.txt"])
     assert modes_of(index) == {0o700}

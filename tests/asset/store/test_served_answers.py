@@ -1,4 +1,4 @@
-"""A catalogue serves approved entries, as they are now, found exactly or by meaning."""
+"""An FAQ cache serves approved entries, as they are now, found exactly or by meaning."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.asset.store.catalogue import NewEntry
+from kraq_dspy.asset.store.faq import NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
-from kraq_dspy.extend import Catalogue
+from kraq_dspy.extend import FaqCache
 from kraq_dspy.ports import Vectors
-from kraq_dspy.records import CatalogueEntry
+from kraq_dspy.records import FaqEntry
 from tests.conftest import KeywordEmbedder
 
 
@@ -36,16 +36,16 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> Counting:
 
 @pytest.fixture
 def served(tmp_path: Path, embedder: Counting) -> Iterator[ServedAnswers]:
-    catalogue = Catalogue(tmp_path / "catalogue.db")
-    catalogue.add_all([NewEntry(f"What is a {word}?", "A thing.") for word in ("card", "loan", "fee")], by="test")
-    catalogue.add(NewEntry("What is a rate?"), by="test")  # pending: it has no answer
+    faq = FaqCache(tmp_path / "faq.db")
+    faq.add_all([NewEntry(f"What is a {word}?", "A thing.") for word in ("card", "loan", "fee")], by="test")
+    faq.add(NewEntry("What is a rate?"), by="test")  # pending: it has no answer
     store = LocalVectorStore(tmp_path / "vectors", embedder.dimension)
-    yield ServedAnswers(catalogue, store, embedder)
+    yield ServedAnswers(faq, store, embedder)
     store.close()
-    catalogue.close()
+    faq.close()
 
 
-def numbers(entries: Iterable[CatalogueEntry]) -> list[int]:
+def numbers(entries: Iterable[FaqEntry]) -> list[int]:
     return [entry.number for entry in entries]
 
 
@@ -53,7 +53,7 @@ def test_approved_entries_are_found_by_meaning_or_word_for_word(served: ServedAn
     assert numbers(served.entries()) == [1, 2, 3]
     assert numbers(served.nearest("my loan", 1)) == [2]
     assert numbers(served.nearest("loan", 10))[0] == 2
-    assert served.exact("WHAT IS A FEE") == served.catalogue.get(3)
+    assert served.exact("WHAT IS A FEE") == served.faq.get(3)
     assert served.exact("What is a rate?") is None
 
 
@@ -62,30 +62,30 @@ def test_only_what_changed_is_embedded_again_also_by_the_next_process(
 ) -> None:
     served.nearest("card", 1)
     assert embedder.passages == 3
-    served.catalogue.change(1, by="test", answer="Plastic.")  # another answer, the same question
+    served.faq.change(1, by="test", answer="Plastic.")  # another answer, the same question
     assert served.nearest("card", 1)[0].answer == "Plastic."
-    served.catalogue.add(NewEntry("Is a fee due?", "No."), by="test")
-    served.catalogue.remove(2, by="test")
+    served.faq.add(NewEntry("Is a fee due?", "No."), by="test")
+    served.faq.remove(2, by="test")
     assert 2 not in numbers(served.nearest("loan", 10))
     assert embedder.passages == 4
-    later = ServedAnswers(Catalogue(tmp_path / "catalogue.db"), served._store, embedder)
+    later = ServedAnswers(FaqCache(tmp_path / "faq.db"), served._store, embedder)
     assert set(numbers(later.nearest("fee", 2))) == {3, 5}
     assert embedder.passages == 4
 
 
 def test_a_failure_that_is_collected_again_is_no_change(served: ServedAnswers) -> None:
     served.collect("Who knows?", "I do not know", [])
-    before = served.catalogue.changed_since(-1)[0]
+    before = served.faq.changed_since(-1)[0]
     served.collect("Who knows?", "I do not know", [])
-    assert served.catalogue.changed_since(-1)[0] == before
-    assert served.catalogue.changed_since(before) == (before, {})
+    assert served.faq.changed_since(-1)[0] == before
+    assert served.faq.changed_since(before) == (before, {})
     assert served.exact("Who knows?") is None
 
 
 def test_many_threads_ask_while_entries_come_and_go(served: ServedAnswers) -> None:
     def change(turn: int) -> None:
-        number = served.catalogue.add(NewEntry(f"Is card {turn} here?", "Yes."), by="test").number
-        served.catalogue.remove(number, by="test")
+        number = served.faq.add(NewEntry(f"Is card {turn} here?", "Yes."), by="test").number
+        served.faq.remove(number, by="test")
 
     def ask(turn: int) -> list[int]:
         return numbers(served.nearest("loan", 1))

@@ -9,31 +9,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.answers import answer_similarity, contains, contains_items, exact_match, token_f1
+from kraq_dspy.eval.metrics.answers import (
+    answer_similarity,
+    exact_match,
+    substring_match,
+    substring_match_items,
+    token_f1,
+)
 
 Matcher = Callable[[Sequence[str], str], float]
-MATCHERS: list[Matcher] = [contains, exact_match, token_f1]
+MATCHERS: list[Matcher] = [substring_match, exact_match, token_f1]
 WORDS = st.lists(st.sampled_from(["paris", "rome", "the", "oslo", "A", "2nd", "北", "."]), min_size=1, max_size=6).map(
     " ".join
 )
 
 
 def test_exact_match_finds_the_gold_answer_inside_a_sentence() -> None:
-    assert contains(["Stanley Hall"], "It was G. Stanley Hall, in 1892.") == 1.0
-    assert contains(["Stanley Hall"], "It was G. S. Hall.") == 0.0
+    assert substring_match(["Stanley Hall"], "It was G. Stanley Hall, in 1892.") == 1.0
+    assert substring_match(["Stanley Hall"], "It was G. S. Hall.") == 0.0
 
 
 def test_any_of_the_gold_answers_is_right() -> None:
-    assert contains(["G. Stanley Hall", "Stanley Hall"], "Stanley Hall") == 1.0
+    assert substring_match(["G. Stanley Hall", "Stanley Hall"], "Stanley Hall") == 1.0
 
 
 def test_a_short_gold_answer_is_not_found_inside_another_word() -> None:
-    assert contains(["no"], "I do not know") == 0.0
+    assert substring_match(["no"], "I do not know") == 0.0
 
 
 def test_a_chinese_answer_is_found_in_a_sentence_without_spaces() -> None:
-    assert contains(["光荣和ω-force"], "由光荣和ω-force合作开发。") == 1.0
-    assert contains(["光荣和ω-force"], "由光荣开发。") == 0.0
+    assert substring_match(["光荣和ω-force"], "由光荣和ω-force合作开发。") == 1.0
+    assert substring_match(["光荣和ω-force"], "由光荣开发。") == 0.0
 
 
 def test_strict_match_wants_the_whole_answer() -> None:
@@ -80,7 +86,7 @@ def test_strict_match_and_f1_are_symmetric(first: str, second: str) -> None:
 
 @given(WORDS, WORDS)
 def test_a_strict_match_is_also_a_match_inside(gold: str, predicted: str) -> None:
-    assert exact_match([gold], predicted) <= contains([gold], predicted)
+    assert exact_match([gold], predicted) <= substring_match([gold], predicted)
 
 
 @pytest.mark.parametrize("metric", MATCHERS)
@@ -98,25 +104,25 @@ def test_an_empty_answer_is_wrong_and_undefined_input_is_refused(metric: Matcher
 
 def test_half_of_the_items_are_enough_for_a_list() -> None:
     drugs = [["infliximab"], ["adalimumab", "Humira"], ["vedolizumab"], ["ustekinumab"]]
-    assert contains_items(drugs, "Humira and infliximab") == 1.0
-    assert contains_items(drugs, "infliximab") == 0.0
+    assert substring_match_items(drugs, "Humira and infliximab") == 1.0
+    assert substring_match_items(drugs, "infliximab") == 0.0
 
 
 def test_two_synonyms_of_one_item_count_once() -> None:
-    assert contains_items([["adalimumab", "Humira"], ["a b"], ["c d"]], "Humira (adalimumab)") == 0.0
+    assert substring_match_items([["adalimumab", "Humira"], ["a b"], ["c d"]], "Humira (adalimumab)") == 0.0
 
 
 def test_half_of_an_odd_list_is_rounded_up() -> None:
     items = [["rome"], ["oslo"], ["paris"]]
-    assert contains_items(items, "rome") == 0.0
-    assert contains_items(items, "rome, oslo") == 1.0
+    assert substring_match_items(items, "rome") == 0.0
+    assert substring_match_items(items, "rome, oslo") == 1.0
 
 
 def test_a_list_without_items_or_with_a_blank_item_is_refused() -> None:
     with pytest.raises(EvaluationError, match="gold items are"):
-        contains_items([], "rome")
+        substring_match_items([], "rome")
     with pytest.raises(EvaluationError, match="Item 1: There are no gold answers"):
-        contains_items([["rome"], []], "rome")
+        substring_match_items([["rome"], []], "rome")
 
 
 def test_similarity_is_the_cosine_with_the_nearest_reference(keyword_embedder: Callable[..., object]) -> None:

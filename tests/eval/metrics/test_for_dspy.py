@@ -14,13 +14,13 @@ from kraq_dspy.eval import (
     answer_found,
     bleu_1,
     bleu_4,
-    contains,
     exact_match,
     grounded,
     named_metric,
     paper_match,
     rouge_l,
     similarity_metric,
+    substring_match,
     token_f1,
 )
 from kraq_dspy.eval.metrics.for_dspy import METRICS
@@ -35,7 +35,7 @@ def predicted(answer: object, **more: Any) -> dspy.Prediction:
     return dspy.Prediction(answer=answer, **more)
 
 
-@pytest.mark.parametrize("metric", [exact_match, contains, token_f1, rouge_l, bleu_1, bleu_4, paper_match])
+@pytest.mark.parametrize("metric", [exact_match, substring_match, token_f1, rouge_l, bleu_1, bleu_4, paper_match])
 def test_the_right_answer_scores_one_and_a_wrong_one_zero(metric: Callable[..., float]) -> None:
     assert metric(example(), predicted("Oslo")) == pytest.approx(1.0)
     assert metric(example(), predicted("Rome")) == 0.0
@@ -66,14 +66,14 @@ COPIED = "Oslo is the capital and the largest city of Norway. It lies at the end
 
 def test_a_copied_passage_wins_containment_and_not_the_metric_that_answers_are_optimized_by() -> None:
     default = next(iter(METRICS.values()))
-    assert contains(example(), predicted(COPIED)) == 1.0
+    assert substring_match(example(), predicted(COPIED)) == 1.0
     assert default is token_f1
     assert default(example(), predicted(COPIED)) < 0.2
 
 
 def test_exact_match_is_squads_and_a_negation_contains_the_gold_answer() -> None:
     wrong = predicted("It is not Oslo but Rome.")
-    assert (exact_match(example(), wrong), contains(example(), wrong)) == (0.0, 1.0)
+    assert (exact_match(example(), wrong), substring_match(example(), wrong)) == (0.0, 1.0)
     assert exact_match(example(), predicted("The Oslo!")) == 1.0
 
 

@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval import contains, rag_metric, rag_quality
+from kraq_dspy.eval import rag_metric, rag_quality, substring_match
 from kraq_dspy.eval.metrics.for_dspy import ScoredFeedback
 from kraq_dspy.records import Chunk, Hit
 
@@ -71,8 +71,8 @@ def test_gold_passages_of_an_example_are_no_evidence_that_a_program_found() -> N
 def test_another_metric_may_say_what_is_right() -> None:
     wordy = dspy.Prediction(answer="It is Ida Berg who has kept the light of Lurr for forty years.")
     assert rag_quality(ANSWERABLE, wordy) < 0.5
-    lenient = rag_metric(contains)
-    assert (lenient.name, lenient(ANSWERABLE, wordy)) == ("rag_quality(contains)", 1.0)
+    lenient = rag_metric(substring_match)
+    assert (lenient.name, lenient(ANSWERABLE, wordy)) == ("rag_quality(substring_match)", 1.0)
 
 
 def test_a_question_of_a_type_that_nothing_answers_needs_no_gold() -> None:

@@ -13,18 +13,18 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import (
     all_supporting_at_k,
     average_precision,
-    hits_at_k,
     mrr,
     ndcg_at_k,
     precision_at_k,
     recall_at_k,
+    success_at_k,
 )
 
 Metric = Callable[[set[str], list[str], int | None], float]
 METRICS: list[Metric] = [
     recall_at_k,
     precision_at_k,
-    hits_at_k,
+    success_at_k,
     all_supporting_at_k,
     mrr,
     average_precision,
@@ -47,8 +47,8 @@ LOG3, LOG5 = math.log2(3), math.log2(5)
         (precision_at_k, 2, 1 / 2),
         (precision_at_k, 10, 2 / 10),
         (precision_at_k, None, 2 / 5),
-        (hits_at_k, 2, 1),
-        (hits_at_k, 1, 0),
+        (success_at_k, 2, 1),
+        (success_at_k, 1, 0),
         (all_supporting_at_k, 5, 0),
         (mrr, None, 1 / 2),
         (mrr, 1, 0),

@@ -327,36 +327,36 @@ def test_the_command_writes_settings_with_which_the_index_answers(tmp_path: Path
 FEW = [{"id": f"few-{part}", "question": f"In which hall is {part}?", "supporting_ids": [part]} for part in PARTS[::5]]
 
 
-def test_a_few_of_peoples_questions_decide_together_with_the_exam(
+def test_a_few_of_peoples_questions_decide_together_with_the_testset(
     choose: Callable[..., Selection], embedder: KeywordEmbedder, tmp_path: Path
 ) -> None:
     plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1, 2))
     options: dict[str, Any] = {"plan": plan, "embedder": embedder, "out": tmp_path / "run"}
 
-    selection = select(DOCUMENTS, ROWS[:12], asked=FEW, **options)
+    selection = select(DOCUMENTS, ROWS[:12], human=FEW, **options)
     rows = (tmp_path / "run" / "asked" / "rows.jsonl").read_text("utf-8").splitlines()
-    again = select(DOCUMENTS, ROWS[:12], asked=FEW, **options)
+    again = select(DOCUMENTS, ROWS[:12], human=FEW, **options)
 
     assert selection.joint is not None
     assert set(selection.joint.systems) == {each.candidate.name for each in selection.tried}
     assert {json.loads(row)["question_id"] for row in rows} == {row["id"] for row in FEW}
-    assert (selection.joint.n_people, selection.joint.n_exam) == (8, 12)
+    assert (selection.joint.n_people, selection.joint.n_testset) == (8, 12)
     assert selection.chosen.candidate.name == "bm25, 100 tokens, k 1"
-    assert "by 8 of people's questions and the exam together" in selection.verdict
+    assert "by 8 human questions and the test set together" in selection.verdict
     assert selection.to_dict()["joint"]["n_people"] == 8
     assert again.joint == selection.joint
     assert (tmp_path / "run" / "asked" / "rows.jsonl").read_text("utf-8").splitlines() == rows
     selection.write(tmp_path / "run")
-    assert "people&#x27;s questions and the exam together" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "human questions and the test set together" in (tmp_path / "run" / "report.html").read_text("utf-8")
 
 
-def test_peoples_questions_turn_round_what_an_exam_with_a_bias_says(embedder: KeywordEmbedder) -> None:
-    """The exam copies the documents' words, and people ask by none of them."""
+def test_peoples_questions_turn_round_what_an_testset_with_a_bias_says(embedder: KeywordEmbedder) -> None:
+    """The test set copies the documents' words, and people ask by none of them."""
     plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1, 40))
     by_meaning = [{"question": "Which part is it?", "supporting_ids": PARTS} for _ in range(10)]
 
     alone = select(DOCUMENTS, ROWS[:12], plan=plan, embedder=embedder)
-    together = select(DOCUMENTS, ROWS[:12], asked=by_meaning, plan=plan, embedder=embedder)
+    together = select(DOCUMENTS, ROWS[:12], human=by_meaning, plan=plan, embedder=embedder)
 
     assert alone.chosen.candidate.k == 1
     assert together.chosen.candidate.k == 40
@@ -365,17 +365,17 @@ def test_peoples_questions_turn_round_what_an_exam_with_a_bias_says(embedder: Ke
     assert together.best.difference.estimate == 0.0
     assert together.best.candidate.k == 40
     with pytest.raises(EvaluationError, match="expected 3 at least"):
-        select(DOCUMENTS, ROWS[:12], asked=by_meaning[:2], plan=plan, embedder=embedder)
+        select(DOCUMENTS, ROWS[:12], human=by_meaning[:2], plan=plan, embedder=embedder)
 
 
-def test_the_terminal_tells_what_the_exam_and_peoples_questions_agree_on(
+def test_the_terminal_tells_what_the_testset_and_peoples_questions_agree_on(
     embedder: KeywordEmbedder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1, 2))
-    show_selection(select(DOCUMENTS, ROWS[:12], asked=FEW, plan=plan, embedder=embedder))
+    show_selection(select(DOCUMENTS, ROWS[:12], human=FEW, plan=plan, embedder=embedder))
 
     output = " ".join(capsys.readouterr().out.split())
-    assert "recall, exam" in output
+    assert "recall, test set" in output
     assert "together" in output
-    assert "8 of people's questions" in output
+    assert "8 human questions" in output
     assert "pairs of systems are decided" in output

@@ -192,7 +192,7 @@ def test_a_folder_that_lost_a_file_is_followed_and_an_index_in_it_is_no_part_of_
 
 def test_an_option_that_there_is_not_is_named(built: Path) -> None:
     options: Any = {"colour": "red"}
-    with pytest.raises(TypeError, match=r"'colour' is no option of a build; known: .*program_states"):
+    with pytest.raises(TypeError, match=r"'colour' is no option of a build; known: .*optimized"):
         add_documents(built, DOCUMENTS, **options)
 
 

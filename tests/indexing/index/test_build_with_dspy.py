@@ -139,7 +139,7 @@ def test_what_is_no_corpus_is_told_as_such(tmp_path: Path, corpus: Any, says: st
         ({"models": "openai/gpt-4o"}, r"models is 'openai/gpt-4o'; expected a dspy\.LM"),
         ({"embedder": "minilm"}, r"embedder is 'minilm' \(str\), without name"),
         ({"limits": 5}, r"limits is 5 \(int\); expected a Limits"),
-        ({"program_states": "state.json"}, r"program_states is 'state\.json'; expected a list of files"),
+        ({"optimized": "state.json"}, r"optimized is 'state\.json'; expected a list of files"),
     ],
 )
 def test_an_option_of_the_wrong_kind_is_named_with_what_was_expected(

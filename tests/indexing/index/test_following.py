@@ -255,7 +255,7 @@ def test_a_graph_of_passages_that_cannot_be_written_ends_the_change_and_the_next
         raise IndexStateError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Index, "keep_walks", full)
+        patch.setattr(Index, "save_passage_graph", full)
         with pytest.raises(IndexStateError, match="disk is full"):
             add_documents(path, [document(8)], embedder=embedder)
     assert contents(path) == before

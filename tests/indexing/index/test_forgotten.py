@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from kraq_dspy import Index, add_documents, build_index, remove_documents
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, any_instructed
 from kraq_dspy.errors import UnknownRecordError
-from kraq_dspy.extend import Catalogue, LanguageModels
-from kraq_dspy.indexing.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
+from kraq_dspy.extend import FaqCache, LanguageModels
+from kraq_dspy.indexing.faq.synthesize import SyntheticPlan, make_synthetic_pairs
 from kraq_dspy.indexing.index.check import check_index, repair_index
 from kraq_dspy.indexing.prepare.k2rag import build_summarised
 from kraq_dspy.indexing.prepare.qa_pairs import make_qa_pairs
@@ -108,11 +108,11 @@ def test_what_was_prepared_of_them_goes_or_is_said_to_stay(planted: Path, embedd
         build_tree(index, embedder, models)
         make_qa_pairs(index, models)
         build_summarised(index, embedder, models)
-        with Catalogue(planted / CATALOGUE) as catalogue:
-            make_synthetic_pairs(index, catalogue, models, SyntheticPlan(least=1), by="ann", approve=True)
-    with Catalogue(planted / CATALOGUE) as catalogue:
-        number = catalogue.add(NewEntry("Who painted it?", FACTS[0]), by="ann").number
-        made = {entry.number for entry in catalogue.entries() if {each.document_id for each in entry.sources} & {*GONE}}
+        with FaqCache(planted / FAQ) as faq:
+            make_synthetic_pairs(index, faq, models, SyntheticPlan(least=1), by="ann", approve=True)
+    with FaqCache(planted / FAQ) as faq:
+        number = faq.add(NewEntry("Who painted it?", FACTS[0]), by="ann").number
+        made = {entry.number for entry in faq.entries() if {each.document_id for each in entry.sources} & {*GONE}}
     assert made
 
     report = remove_documents(planted, GONE, embedder=embedder)
@@ -121,9 +121,9 @@ def test_what_was_prepared_of_them_goes_or_is_said_to_stay(planted: Path, embedd
     assert withdrawn.endswith(f"that models made of removed documents went with them: no. {numbers(made)}.")
     assert f"no. {number}. They stay because somebody wrote them" in kept
     assert lost.startswith("The summarised corpus of k2rag lost 4 documents; to use it again: kraq precompute")
-    assert traces(planted, FACTS + NAMES) == {CATALOGUE: 2}  # a fact and its name
-    with Catalogue(planted / CATALOGUE) as catalogue:
-        catalogue.remove(number, by="ann")
+    assert traces(planted, FACTS + NAMES) == {FAQ: 2}  # a fact and its name
+    with FaqCache(planted / FAQ) as faq:
+        faq.remove(number, by="ann")
     assert traces(planted, FACTS + NAMES) == {}
     assert check_index(planted).problems == ()
 
@@ -153,11 +153,11 @@ def test_nothing_is_left_of_facts_about_what_others_tell_of_too(
         build_tree(opened, embedder, models)
         make_qa_pairs(opened, models)
         build_summarised(opened, embedder, models)
-        with Catalogue(index / CATALOGUE) as catalogue:
-            make_synthetic_pairs(opened, catalogue, models, SyntheticPlan(least=1), by="ann", approve=True)
+        with FaqCache(index / FAQ) as faq:
+            make_synthetic_pairs(opened, faq, models, SyntheticPlan(least=1), by="ann", approve=True)
     names = [f"Zorquib{n:04}" for n in range(count)]
     planted_in = {name.rpartition("/")[2] for name, found in traces(index, names).items() if found}
-    assert planted_in >= {"index.db", CATALOGUE}
+    assert planted_in >= {"index.db", FAQ}
 
     halves = [one.id for one in gone[::2]], [one.id for one in gone[1::2]]
     for ids in halves:

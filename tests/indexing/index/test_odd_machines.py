@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy import Index, add_documents, build_index, remove_documents
-from kraq_dspy.asset.store.catalogue import CATALOGUE, NewEntry
+from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.asset.store.own_files import holder
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.extend import Catalogue
+from kraq_dspy.extend import FaqCache
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import CommunitySettings, Settings
@@ -126,11 +126,11 @@ def test_a_process_that_may_open_no_more_files_is_not_told_of_damage(built: Path
     assert reason or spare > 2
 
 
-def test_an_index_with_a_catalogue_is_asked_on_a_medium_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_index_with_a_faq_is_asked_on_a_medium_that_cannot_be_written(tmp_path: Path) -> None:
     index = tmp_path / "i.kraq"
     build_index(NOTES, index)
-    with Catalogue(index / CATALOGUE) as catalogue:
-        catalogue.add(NewEntry("Who wrote it?", "Ada."), by="ann")
+    with FaqCache(index / FAQ) as faq:
+        faq.add(NewEntry("Who wrote it?", "Ada."), by="ann")
     mount = f'mount --bind "{index}" "{index}" && mount -o remount,ro,bind "{index}" && exec "$0" "$@"'
     isolated = ["unshare", "-rm", "sh", "-c", mount]
     if shutil.which("unshare") is None or subprocess.run([*isolated, "true"], capture_output=True).returncode:

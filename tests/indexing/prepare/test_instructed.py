@@ -249,7 +249,7 @@ def test_top_n_is_a_number_or_all() -> None:
 def test_what_was_read_for_one_source_of_questions_stays_when_another_is_prepared(
     index: Index, keyword_embedder: type[KeywordEmbedder]
 ) -> None:
-    """So that both arms of a comparison look something up."""
+    """So that both conditions of a comparison look something up."""
     drawn = question("apple or tax, which?", "random")
     put(index, keyword_embedder("apple", "rocket", "tax"), [], [drawn])
     precompute_pairs(index, CountingEncoder(), top_n=2, source="kraq")

@@ -10,7 +10,7 @@ from dspy.utils import DummyLM
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval import Example
 from kraq_dspy.extend import LanguageModels
-from kraq_dspy.papers.tables.catalogue_search import SHORT, Rephrasing, question_of
+from kraq_dspy.papers.tables.faq_search import SHORT, Rephrasing, question_of
 
 
 @pytest.fixture

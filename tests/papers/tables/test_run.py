@@ -44,7 +44,7 @@ def test_what_a_table_looks_up_is_made_first(toy: Toy) -> None:
     table = toy.table("qa_rag", metrics=("token_f1", "accepted"), references="gold", baseline="v over dense")
     by_name = {system.name: system for system in table.systems}
     local = System("graph", "graph-local", {"k": 4})
-    search = System("search", "qa-search", {"over": "qa-rag", "variant": "type2", "k": 10})  # an empty catalogue
+    search = System("search", "qa-search", {"over": "qa-rag", "variant": "type2", "k": 10})  # an empty FAQ cache
     systems = (by_name["v over dense"], by_name["type2 over dense"], by_name["type1 over raptor"], local, search)
     _, rows = read_run(toy.run(dataclasses.replace(table, systems=systems), limit=1))
     assert [row.failure for row in rows if row.failure] == []

@@ -117,8 +117,8 @@ def test_a_papers_table_may_set_more_than_its_definition() -> None:
     assert more.paper.settings == {"questions": {"names": 0, "random_least": 3}, "chunks": {"overlap": 0}}
 
 
-@pytest.mark.parametrize("changes", [{"references": "oracle"}, {"catalogue": "found"}])
-def test_references_and_catalogues_of_unknown_kinds_are_refused(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("changes", [{"references": "oracle"}, {"faq": "found"}])
+def test_references_and_faq_caches_of_unknown_kinds_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="expected one of gold"):
         table_from_dict("t", content(**changes))
 

@@ -61,7 +61,7 @@ def test_where_no_template_says_more_the_reply_stays() -> None:
 
 
 def test_without_the_fallback_what_the_model_wrote_stays_as_that_of_the_random_baseline_does() -> None:
-    """So that arms of a comparison are equal: Random has no template."""
+    """So that conditions of a comparison are equal: Random has no template."""
     settings = Settings(questions=QuestionSettings(fallback=False))
     question = question_of(FILM, "What is the summary about?", settings=settings)
     assert (question.text, question.model == EMBEDDED) == ("What is the summary about?", False)

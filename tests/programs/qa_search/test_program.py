@@ -1,4 +1,4 @@
-"""Runs QA search over a real catalogue of six questions; the model's replies come one by one from a list."""
+"""Runs QA search over a real FAQ cache of six questions; the model's replies come one by one from a list."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ from dspy import ContextWindowExceededError
 from dspy.lm15 import Request, Response
 from dspy.utils import DummyLM
 
-from kraq_dspy.asset.store.catalogue import NewEntry
+from kraq_dspy.asset.store.faq import NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.errors import ConfigError, ServerDownError
-from kraq_dspy.extend import Catalogue, KraqAdapter
+from kraq_dspy.extend import FaqCache, KraqAdapter
 from kraq_dspy.programs import QASearch
 from kraq_dspy.programs.qa_search.program import failure_of, notes
 from kraq_dspy.records import Chunk, Hit
@@ -39,7 +39,7 @@ def named(number: int) -> dict[str, str]:
 
 
 class Program(dspy.Module):
-    """What stands behind the catalogue: says what it is told to, and keeps what it was asked."""
+    """What stands behind the FAQ cache: says what it is told to, and keeps what it was asked."""
 
     def __init__(self, **fields: Any) -> None:
         super().__init__()
@@ -60,12 +60,12 @@ class Program(dspy.Module):
 @pytest.fixture
 def answers(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[ServedAnswers]:
     embedder = keyword_embedder("account", "card", "loan", "fee", "rate", "open")
-    catalogue = Catalogue(tmp_path / "catalogue.db")
-    catalogue.add_all([NewEntry(question, answer) for question, answer in ENTRIES], by="test")
+    faq = FaqCache(tmp_path / "faq.db")
+    faq.add_all([NewEntry(question, answer) for question, answer in ENTRIES], by="test")
     store = LocalVectorStore(tmp_path / "vectors", embedder.dimension)
-    yield ServedAnswers(catalogue, store, embedder)
+    yield ServedAnswers(faq, store, embedder)
     store.close()
-    catalogue.close()
+    faq.close()
 
 
 def ask(search: QASearch, question: str, replies: Sequence[dict[str, str]]) -> tuple[dspy.Prediction, list[str]]:
@@ -86,7 +86,7 @@ def test_a_question_of_the_same_meaning_gets_the_prepared_answer_and_the_program
     program = Program()
     prediction, prompts = ask(QASearch(program, answers), "Tell me how to open an account", [named(OPEN), SAME])
     assert prediction.answer == "In the app, under New."
-    assert (prediction.source, prediction.entry.number, prediction.hits) == ("catalogue", OPEN, [])
+    assert (prediction.source, prediction.entry.number, prediction.hits) == ("faq", OPEN, [])
     assert (prediction.search.blocks, prediction.search.calls, prediction.search.exact) == (1, 2, False)
     assert "1: How do I open an account?" in prompts[0]
     assert program.questions == []
@@ -113,13 +113,13 @@ def test_without_a_match_the_program_answers_and_its_prediction_is_kept(answers:
     assert (prediction.answer, prediction.source, prediction.entry) == ("from the program", "program", None)
     assert prediction.extra == 7
     assert [hit.chunk.id for hit in prediction.hits] == ["c1"]
-    assert set(prediction.timings) == {"catalogue", "wall"}
+    assert set(prediction.timings) == {"faq", "wall"}
     assert prediction.search.collected is False
 
 
-def test_an_empty_catalogue_leads_straight_to_the_program(answers: ServedAnswers) -> None:
+def test_an_empty_faq_leads_straight_to_the_program(answers: ServedAnswers) -> None:
     for number in range(1, 7):
-        answers.catalogue.remove(number, by="test")
+        answers.faq.remove(number, by="test")
     for scan in ("narrow", "full"):
         prediction, prompts = ask(QASearch(Program(), answers, scan=scan), "How do I open one?", [])
         assert (prediction.source, prediction.search.blocks, prompts) == ("program", 0, [])
@@ -179,7 +179,7 @@ def test_a_reply_that_names_no_entry_is_a_counted_miss_and_prose_around_a_number
         prediction = QASearch(Program(), answers)(question="Where did my card go?")
     assert prediction.search.invalid == invalid
     assert (prediction.source, prediction.entry and prediction.entry.number) == (
-        ("program", None) if invalid else ("catalogue", CARD)
+        ("program", None) if invalid else ("faq", CARD)
     )
 
 
@@ -200,7 +200,7 @@ def test_a_near_miss_that_no_rule_sees_is_turned_down_by_the_model(answers: Serv
     prediction, _ = ask(QASearch(Program(), answers), question, [named(CARD), OTHER, NONE])
     assert (prediction.source, len(prediction.search.rejected)) == ("program", 1)
     by_rules, _ = ask(QASearch(Program(), answers, check="rules"), question, [named(CARD)])
-    assert by_rules.source == "catalogue"
+    assert by_rules.source == "faq"
 
 
 def test_the_rest_of_a_block_is_asked_about_before_the_next_block(answers: ServedAnswers) -> None:
@@ -231,13 +231,13 @@ def test_two_rejections_end_a_block(answers: ServedAnswers) -> None:
 
 def test_only_approved_entries_are_served_and_a_change_counts_at_once(answers: ServedAnswers) -> None:
     search = QASearch(Program(), answers, block=1)
-    answers.catalogue.change(CARD, by="test", status="stale")
+    answers.faq.change(CARD, by="test", status="stale")
     _, [prompt] = ask(search, "Where did my card go?", [NONE])
     assert "3: Where" not in prompt
-    answers.catalogue.change(CARD, by="test", status="approved", answer="Six days.")
+    answers.faq.change(CARD, by="test", status="approved", answer="Six days.")
     prediction, _ = ask(search, "Where did my card go?", [named(CARD), SAME])
     assert prediction.answer == "Six days."
-    added = answers.catalogue.add(NewEntry("Is a card free?", "Yes."), by="test").number
+    added = answers.faq.add(NewEntry("Is a card free?", "Yes."), by="test").number
     again, _ = ask(QASearch(Program(), answers, block=2), "Does the card cost nothing?", [named(added), SAME])
     assert again.answer == "Yes."
 
@@ -254,15 +254,15 @@ def test_what_the_program_cannot_answer_is_collected_with_its_evidence(
     answers: ServedAnswers, fields: dict[str, Any], answer: str
 ) -> None:
     prediction, _ = ask(QASearch(Program(**fields), answers), "Who founded the bank?", [NONE])
-    entry = answers.catalogue.find("who founded the bank")
+    entry = answers.faq.find("who founded the bank")
     assert entry is not None
     assert prediction.search.collected is True
     assert (entry.status, entry.given, entry.asked) == ("pending", answer, 2)  # asked and awaited
     assert [evidence.chunk_id for evidence in entry.evidence] == ["c1"]
     assert entry.failure == ("rejected" if "valid" in fields else "no answer")
-    before = len(answers.catalogue.entries())
+    before = len(answers.faq.entries())
     ask(QASearch(Program(**fields), answers, collect=False), "Who leads the bank?", [NONE])
-    assert len(answers.catalogue.entries()) == before
+    assert len(answers.faq.entries()) == before
 
 
 def test_a_program_that_fails_is_collected_and_a_server_that_is_down_is_not(answers: ServedAnswers) -> None:
@@ -273,11 +273,11 @@ def test_a_program_that_fails_is_collected_and_a_server_that_is_down_is_not(answ
             pytest.raises(type(error)),
         ):
             QASearch(Program(error=error), answers)(question=f"Who founded {error}?")
-        assert len([entry for entry in answers.catalogue.entries() if str(error) in entry.question]) == expected
+        assert len([entry for entry in answers.faq.entries() if str(error) in entry.question]) == expected
 
 
 class Small:
-    """Takes prompts with up to two catalogue lines, names no match, and keeps how many lines it saw."""
+    """Takes prompts with up to two FAQ cache lines, names no match, and keeps how many lines it saw."""
 
     supports_function_calling = supports_reasoning = supports_response_schema = False
     supported_params = frozenset[str]()

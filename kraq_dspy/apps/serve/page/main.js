@@ -85,7 +85,7 @@ function failed(error) {
 }
 
 function bar(status, desk) {
-  const places = [["", "Questions"], ["ask", "Ask", !status.can_ask], ["coverage", "Coverage", !desk.coverage], ["testset", "Test set", !desk.testset], ["label", "Label", !desk.label], ["review", "Review", !status.catalogue]];
+  const places = [["", "Questions"], ["ask", "Ask", !status.can_ask], ["coverage", "Coverage", !desk.coverage], ["testset", "Test set", !desk.testset], ["label", "Label", !desk.label], ["review", "Review", !status.faq]];
   const waits = { review: waiting(status), testset: desk.testset ? desk.testset.waiting : 0 };
   const others = status.indexes.length > 1 && h("select", { "aria-label": "Index", onchange: (event) => { location.href = `?index=${encodeURIComponent(event.target.value)}`; } },
     status.indexes.map((name) => h("option", { value: name, selected: name === (indexName() || status.index) }, name)));
@@ -100,7 +100,7 @@ function bar(status, desk) {
 }
 
 function waiting(status) {
-  return status.catalogue ? status.catalogue.pending + status.catalogue.stale : 0;
+  return status.faq ? status.faq.pending + status.faq.stale : 0;
 }
 
 function theme() {

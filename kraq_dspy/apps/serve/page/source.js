@@ -2,7 +2,7 @@
 
 import { tokenFrom } from "./token.js";
 
-const CHANGING = /^(catalogue|testset|desk|coverage|label)/; // what a decision, here or elsewhere, may have changed
+const CHANGING = /^(faq|testset|desk|coverage|label)/; // what a decision, here or elsewhere, may have changed
 
 export const source = httpSource();
 

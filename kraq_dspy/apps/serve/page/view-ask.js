@@ -108,7 +108,7 @@ function column(program, anyway) {
     let answer = null;
     let written = "";
     try {
-      const body = { question, ...(turns.length ? { history: turns } : {}), ...(isDefault ? {} : { program }), ...(retriever && takesRetriever ? { retriever } : {}), ...(answerAnyway ? { answer_anyway: true } : {}) };
+      const body = { question, ...(turns.length ? { history: turns } : {}), ...(isDefault ? {} : { program }), ...(retriever && takesRetriever ? { retriever } : {}), ...(answerAnyway ? { no_refuse: true } : {}) };
       await source.ask(body, (event, data) => {
         if (event === "stage") stage.textContent = data.stage;
         else if (event === "text") { written += data.text; text.textContent = written; }

@@ -1,4 +1,4 @@
-// Labels people's questions by keyboard: which of the pooled passages answer one, or that nothing does.
+// Labels human questions by keyboard: which of the pooled passages answer one, or that nothing does.
 
 import { count, h, link, replace, say } from "./dom.js";
 import { source } from "./source.js";

@@ -1,4 +1,4 @@
-// Reviews the catalogue of prepared answers: approve, edit, reject.
+// Reviews the FAQ cache: approve, edit, reject.
 
 import { count, h, link, replace } from "./dom.js";
 import { source } from "./source.js";
@@ -7,8 +7,8 @@ const STATUSES = [["waiting", "Waiting"], ["approved", "Approved"]];
 
 export async function viewReview({ id, query, status }) {
   const shown = query.get("status") || "waiting";
-  const page = await source.get("catalogue", { status: shown, limit: 100 });
-  const entry = id ? await source.get(`catalogue/${encodeURIComponent(id)}`) : null;
+  const page = await source.get("faq", { status: shown, limit: 100 });
+  const entry = id ? await source.get(`faq/${encodeURIComponent(id)}`) : null;
   const list = h("ul", { class: "entries" }, page.items.map((each) => h("li", {},
     h("a", { href: link("review", each.number, { status: shown === "waiting" ? "" : shown }), "data-stop": true, "aria-current": String(each.number) === id ? "true" : null },
       h("span", {}, each.question), h("span", { class: `state ${each.status}` }, each.status), each.asked ? h("span", { class: "dim" }, ` failed ${count(each.asked, "time")}`) : null))));
@@ -19,7 +19,7 @@ export async function viewReview({ id, query, status }) {
       h("p", { class: "lead" }, "Questions with an answer that somebody approved are answered at once, by the program qa-search.", status.edit ? "" : " This page is read-only: start it with --edit to review."),
       h("p", { class: "tabs" }, STATUSES.map(([value, name]) => h("a", { href: value === "waiting" ? "#review" : `#review?status=${value}`, "aria-current": value === shown ? "true" : null }, name))),
       h("div", { class: "review" },
-        page.total ? list : h("p", { class: "dim" }, page.exists ? "Nothing here: all is decided." : "There is no catalogue yet. Begin one: kraq catalogue seed DIR"),
+        page.total ? list : h("p", { class: "dim" }, page.exists ? "Nothing here: all is decided." : "There is no FAQ cache yet. Begin one: kraq faq seed DIR"),
         entry ? one(entry, status.edit, page) : page.total ? h("p", { class: "dim" }, "Choose an entry.") : null)),
   };
 }
@@ -35,7 +35,7 @@ function one(entry, edit, page) {
     const ids = sources.value.split(";").map((each) => each.trim()).filter(Boolean);
     const body = { action, version: entry.version, ...(action === "edit" ? { answer: answer.value, document_ids: ids } : {}) };
     try {
-      await source.post(`catalogue/${entry.number}`, body);
+      await source.post(`faq/${entry.number}`, body);
     } catch (error) {
       replace(problem, error.message);
       return;

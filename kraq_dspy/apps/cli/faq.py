@@ -1,0 +1,345 @@
+"""Keeps prepared answers by hand, from files, programs and documents: `kraq faq`."""
+
+import getpass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Owner, Owns, Scoped, TakesStates
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say, short, show_counts
+from kraq_dspy.errors import ConfigError, FaqError
+
+if TYPE_CHECKING:
+    from kraq_dspy.asset.scope import Scope
+    from kraq_dspy.asset.store.faq import FaqCache
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.records import FaqEntry
+    from kraq_dspy.workspace import Workspace
+
+
+Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
+Pending = Annotated[bool, Flag("--pending", help="Serve it only after somebody approves it.")]
+PassageOption = partial(typer.Option, rich_help_panel="With --of passages")
+Status = Literal["pending", "approved", "stale"]
+Critics = Literal["ratings", "roundtrip"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfFaq(Owner):
+    """The options that all commands of an FAQ cache share: the index, and that its owner asks."""
+
+    index_dir: IndexDir
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddEntries(OfFaq):
+    """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review.
+
+    Without an answer, QUESTION is a file of entries: csv, tsv, jsonl or json with the columns question, answer, and if
+    need be sources, status. kraq lists invalid rows and answers that contradict the FAQ cache's, leaves them out, and
+    exits with 1.
+    """
+
+    question: Annotated[str, typer.Argument(metavar="QUESTION|FILE", help="The question, as people ask it; or a file.")]
+    answer: Annotated[str | None, typer.Argument(help="Answer to the question.")] = None
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="Document that supports the answer; repeatable.")
+    ] = None
+    pending: Pending = False
+    replace: Annotated[bool, Flag("--replace", help="Replace existing answers.")] = False
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.asset.store.faq import NewEntry
+        from kraq_dspy.indexing.faq.sources import sources_of
+
+        if self.answer is None:
+            self._import(Path(self.question))
+            return
+        with self.readable(self.index_dir) as index:  # before there is an FAQ cache, which a wrong id must not make
+            sources = sources_of(index, self.source or ())
+        if not self.answer.strip():
+            raise FaqError("The answer is empty. Write what people should read.")
+        new = NewEntry(self.question, self.answer, "pending" if self.pending else "approved", sources)
+        with opened_faq(self) as (_, entries):
+            entry = entries.add(new, by=user(), replace=self.replace)
+        if self.json:
+            print_json(entry)
+        else:
+            say(f"Entry {entry.number}, {entry.status}: ", short(entry.question, 200))
+
+    def _import(self, file: Path) -> None:
+        from kraq_dspy.indexing.faq.files import import_answers
+
+        if self.source:
+            raise ConfigError("--source goes with one answer; a file has a column `sources`.")
+        with opened_faq(self) as (index, entries):
+            report = import_answers(index, entries, file, by=user(), replace=self.replace, pending=self.pending)
+        if self.json:
+            print_json(report)
+        else:
+            show_counts("Imported", report.entries, refused=len(report.refused))
+            if report.entries.conflicts:
+                rows = [
+                    (each.number, *(short(text, 120) for text in (each.question, each.kept, each.refused)))
+                    for each in report.entries.conflicts[:50]
+                ]
+                title = "another answer is there; --replace takes the file's"
+                output.print(grid(title, ("entry", "question", "kept", "left"), rows, right=["entry"]))
+            for reason in report.refused[:20]:
+                note(short(reason, 300), label="left out: ")
+            if report.stale:
+                note(
+                    " went stale: their documents are not those of the file.", label=counted(len(report.stale), "entry")
+                )
+        if not report.complete:
+            raise typer.Exit(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListEntries(Scoped, OfFaq):
+    """List the entries by number, and how programs failed at their questions.
+
+    With --out, write them to a file that `add` reads: to edit them elsewhere, or for another index.
+    With --scope LABEL, list those that somebody with this label gets.
+    """
+
+    status: Annotated[Status | None, typer.Option(help="Only entries with this status.")] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N entries.")] = None
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the entries to a .csv or .jsonl file.")
+    ] = None
+    json: Json = False
+
+    def run(self) -> None:
+        form = "" if self.out is None else self.out.suffix.lower().removeprefix(".")
+        if self.out is not None and form not in ("csv", "jsonl"):
+            raise ConfigError(f"{str(self.out)!r}: name a file that ends in .csv or .jsonl.")
+        entries = read_entries(self, self.status)
+        shown = entries[: self.limit]
+        if self.out is not None:
+            from kraq_dspy.indexing.faq.files import entries_text
+
+            self.out.write_text(entries_text(shown, form), "utf-8", newline="")
+            if self.json:
+                print_json({"file": str(self.out), "entries": len(shown)})
+            else:
+                say(f"{counted(len(shown), 'entry')} in {self.out}")
+            return
+        if self.json:
+            print_json(shown)
+            return
+        if not entries:
+            say(f"No {self.status} entries." if self.status else "The FAQ cache is empty.")
+            return
+
+        rows = [
+            (entry.number, entry.status, short(entry.question, 120), short(entry.answer, 120), len(entry.sources))
+            for entry in shown
+        ]
+        numbers = ("no.", "sources")
+        output.print(grid("", ("no.", "status", "question", "answer", "sources"), rows, right=numbers, box=None))
+        if len(entries) > len(shown):
+            say(f"and {len(entries) - len(shown):,} more")
+        if failed := Counter(entry.failure for entry in entries if entry.failure):
+            say("programs failed: ", ", ".join(f"{count:,} {name}" for name, count in failed.most_common()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproveEntries(OfFaq):
+    """Serve these entries from now on, as their answers and their documents are now."""
+
+    numbers: Numbers
+    json: Json = False
+
+    def run(self) -> None:
+        from kraq_dspy.indexing.faq.review import approve as approve_entry
+
+        with opened_faq(self, make=False) as (index, entries):
+            done = [approve_entry(index, entries, number, by=user()) for number in existing(entries, self.numbers)]
+        if self.json:
+            print_json(done)
+        else:
+            say(f"Approved: {', '.join(str(entry.number) for entry in done)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoveEntries(OfFaq):
+    """Take entries out. kraq never reuses their numbers."""
+
+    numbers: Numbers
+    json: Json = False
+
+    def run(self) -> None:
+        with opened_faq(self, make=False) as (_, entries):
+            removed = existing(entries, self.numbers)
+            for number in removed:
+                entries.remove(number, by=user())
+            left = entries.counts()
+        if self.json:
+            print_json({"removed": removed, "left": left})
+        else:
+            say(f"Removed {len(removed)}; left: {sum(left.values()):,}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seed(TakesStates, Owns, Calls, Limits):
+    """Answer the index's representative questions, and keep the answers for review.
+
+    With --of passages, the role generator makes a question and its answer from each passage of the documents instead,
+    and the role judge keeps those that pass: is it answered there, does anybody ask it, can it be understood alone?
+
+    Run it again to resume an interrupted run, or after the index has grown: kraq skips existing questions, and repeats
+    no call.
+    """
+
+    index_dir: IndexDir
+    of: Annotated[Literal["questions", "passages"], typer.Option(help="What the entries are made of.")] = "questions"
+    limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions, or N passages.")] = None
+    approve: Annotated[bool, Flag("--approve", help="Serve the answers at once, without review.")] = False
+    starters: Annotated[int | None, typer.Option(min=1, help="Only the N that `kraq questions --starters` lists.")] = (
+        None
+    )
+    program: Annotated[
+        str | None, typer.Option("--program", "-p", help="Program that answers; see kraq ask --programs.")
+    ] = None
+    retriever: Annotated[str | None, typer.Option(help="Retriever of the passages.")] = None
+    audience: Annotated[
+        str | None,
+        PassageOption(metavar="TEXT", help="People who will ask; a critic judges relevance to them."),
+    ] = None
+    critics: Annotated[
+        Critics | None,
+        PassageOption(
+            help="ratings: three of them rate each pair, 1 to 5. roundtrip: the question must find its passage, and "
+            "that give the answer again. Unset: roundtrip for a judge below two billion parameters."
+        ),
+    ] = None
+    keep: Annotated[
+        int | None, PassageOption(min=1, max=5, help="Keep pairs that every critic rates at least this; unset: 5.")
+    ] = None
+    json: Json = False
+
+    def run(self) -> None:
+        of_questions = {"--starters": self.starters, "--program": self.program, "--retriever": self.retriever}
+        of_passages = {"--audience": self.audience, "--critics": self.critics, "--keep": self.keep}
+        for name, value in (of_passages if self.of == "questions" else of_questions).items():
+            if value is not None:
+                raise ConfigError(f"{name} does not go with --of {self.of}.")
+
+        report = self._answers() if self.of == "questions" else self._synthetic_pairs()
+        if self.json:
+            print_json(report)
+            return
+        show_counts(self.index_dir, report)
+        for failure in report.failures[:10] if self.of == "questions" else ():
+            note(short(failure.reason, 240), label="failed: ")
+        waiting = report.added if self.of == "passages" else report.answered
+        waiting = (0 if self.approve else waiting) + getattr(report, "unanswered", 0)
+        if waiting:
+            say(f"{waiting:,} wait for review: {command('serve', self.index_dir, '--open', '--edit')}")
+        if self.of == "passages" and report.failures:
+            note(f"what failed, and why: {command('status', self.index_dir)}; run it again to try once more.")
+
+    def _answers(self) -> Any:
+        from kraq_dspy.indexing.faq.seed import seed_answers
+        from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
+
+        choice = choose_program(self.program or DEFAULT_PROGRAM, self.retriever)
+        if choice.inner is not None:
+            raise ConfigError(
+                f"{self.program} answers from the FAQ cache; seed it with the program behind: {choice.inner.spec.name}"
+            )
+        with self._opened() as (space, entries, bars):
+            chosen = None if self.starters is None else [each.question for each in space.starters(self.starters)]
+            program = space.make_program(choice)
+            self.require_asked("FAQ cache seed", programs=[program])
+            return seed_answers(
+                space.index, entries, program, space.models,
+                by=user(), questions=chosen, limit=self.limit, approve=self.approve, progress=bars,
+            )  # fmt: skip
+
+    def _synthetic_pairs(self) -> Any:
+        from kraq_dspy.indexing.faq.synthesize import SyntheticPlan, make_synthetic_pairs
+
+        if self.audience is not None and not self.audience.strip():
+            raise ConfigError("--audience is empty; say who will ask.")
+        if self.critics == "roundtrip" and (self.audience is not None or self.keep is not None):
+            raise ConfigError("--audience and --keep are for --critics ratings; roundtrip rates nothing.")
+        plan = SyntheticPlan(self.audience, self.keep, limit=self.limit, critics=self.critics)
+        self.require_asked("FAQ cache seed --of passages", "synthesizing")
+        with self._opened(write=True) as (space, entries, bars):
+            find = space.retriever("dense")
+            return make_synthetic_pairs(
+                space.index, entries, space.models, plan, by=user(), approve=self.approve, retriever=find, progress=bars
+            )
+
+    @contextmanager
+    def _opened(self, *, write: bool = False) -> "Iterator[tuple[Workspace, FaqCache, Bars]]":
+        """The index with its models, its FAQ cache, made if there is none, and bars."""
+        from kraq_dspy.asset.store.faq import FAQ, FaqCache
+
+        with (
+            self.opened(self.index_dir, write=write) as space,
+            FaqCache(space.path / FAQ) as entries,
+            Bars(space.models.settings, quiet=self.json) as bars,
+        ):
+            yield space, entries, bars
+
+
+@contextmanager
+def opened_faq(of_faq: OfFaq, *, make: bool = True) -> "Iterator[tuple[Index, FaqCache]]":
+    """The index's records and its FAQ cache to change; a new one if there is none, unless `make` is false."""
+    from kraq_dspy.asset.store.faq import FAQ, FaqCache
+
+    index_dir = of_faq.index_dir
+    with of_faq.readable(index_dir) as index:
+        path = index.path / FAQ
+        if not make and not path.is_file():
+            begin = command("faq", "add", index_dir, "QUESTION", "ANSWER")
+            raise FaqError(f"{str(index_dir)!r} has no FAQ cache yet. Begin one: {begin}")
+        with FaqCache(path) as entries:
+            yield index, entries
+
+
+def read_entries(of_faq: OfFaq, status: Status | None) -> "list[FaqEntry]":
+    from kraq_dspy.indexing.faq.sources import opened_faq as faq_of
+
+    scope = of_faq.scope()
+    if scope is not None and not scope.is_everything:
+        return [entry for entry in _served_in(of_faq.index_dir, scope) if status in (None, entry.status)]
+    with of_faq.readable(of_faq.index_dir) as index, faq_of(index.path) as entries:
+        return entries.entries(status) if entries else []
+
+
+def _served_in(index_dir: Path, scope: "Scope") -> "Sequence[FaqEntry]":
+    """Return the approved entries whose sources the scope may all read."""
+    from kraq_dspy.asset.store.faq import FAQ
+    from kraq_dspy.models.lms.roles import LanguageModels
+    from kraq_dspy.workspace import Workspace
+
+    with Workspace.open(index_dir, lm=LanguageModels()) as space, space.scoped(scope) as view:
+        return view.answers.entries() if (view.path / FAQ).is_file() else []
+
+
+def existing(entries: "FaqCache", numbers: list[int]) -> list[int]:
+    """Each number once. Raises FaqError before anything is done, if one does not exist."""
+    unique = list(dict.fromkeys(numbers))
+    for number in unique:
+        entries.get(number)
+    return unique
+
+
+def user() -> str:
+    """Return the user's name, for the history of an entry."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a container's user may have none
+        return "somebody"

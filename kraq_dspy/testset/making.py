@@ -1,0 +1,371 @@
+"""Makes a test set from an index: questions of several kinds, each with the passages that answer it.
+
+    testset = make_testset(space, n=200)
+    testset.save("test.jsonl")  # kraq eval docs.kraq test.jsonl
+
+kraq writes a question from passages of one part of the corpus and checks it by reading. It looks
+for other passages that answer it with several different retrievers, and draws questions so that the
+whole set is as hard as human questions. Without a language model the embedded reader asks; what
+it cannot ask is left out, and said.
+"""
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dspy
+
+from kraq_dspy._internal.concurrency import gather_all, run_coroutine
+from kraq_dspy.errors import ConfigError, counted
+from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.records import Chunk, TestsetRow
+from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.testset import TESTSET_QUESTIONS, kinds
+from kraq_dspy.testset.changes import Changes, with_other_premises
+from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material
+from kraq_dspy.testset.difficulty import Candidate, draw, quotas
+from kraq_dspy.testset.gold import GoldCollector, row_of
+from kraq_dspy.testset.gold_finder import UNLIKE, GoldFinder, Pool
+from kraq_dspy.testset.item_response import MOST_TOLD, information
+from kraq_dspy.testset.kinds import materials_of
+from kraq_dspy.testset.questions import QuestionWriter
+from kraq_dspy.testset.rankers import Rankers
+from kraq_dspy.testset.steps import TestsetSteps, writer_role
+from kraq_dspy.testset.testset import Testset
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.workspace import TRAINSET_QUESTIONS
+
+FEWEST_TRIED, MOST_TRIED = 2, 8
+"""Materials that are tried for each that a question is to be made of: before a language model is given up, and at
+most."""
+TAKEN = "what it asks, another kind asks already"
+"""Why a kind has no row, if questions of it passed."""
+EXPECTED_TO_PASS = 0.75
+"""Share of the materials that give a question, until some have been tried."""
+SMALLEST_BATCH = 8
+"""Materials of one batch at least, so that few missing questions need no batch each."""
+OVERSAMPLED, OVERSAMPLED_BY_RULES = 2.0, 3.0
+"""Questions that are made for each that is kept, so that there is something to draw from: by a model, and by rules,
+which cost nothing."""
+WITHOUT_ANSWER_BY_RULES = 2.0
+"""The same of the kinds without an answer: some ask what a fact asks, too, and none of theirs costs anything."""
+DO_NOT_KNOW = "I do not know"
+"""The gold answer of a question that nothing answers, in the words that the answering signatures ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestsetPlan:
+    """The plan of a test set. `shares` by kind (default: `kinds.SHARES`); `oversampled` rows are
+    made for each one kept (None: two by a model, three by rules).
+
+    `gold_by` are the retrievers that passages are pooled from; without a graph, "pagerank" is left out. `only` are ids
+    of passages, of which the first of each question is one; None for all.
+    """
+
+    __test__ = False
+
+    n: int = TESTSET_QUESTIONS
+    shares: Mapping[str, float] | None = None
+    seed: int = 0
+    oversampled: float | None = None
+    gold_by: tuple[str, ...] = UNLIKE
+    only: frozenset[str] | None = None
+
+
+def make_testset(
+    space: Workspace,
+    n: int = TESTSET_QUESTIONS,
+    *,
+    plan: TestsetPlan | None = None,
+    shares: Mapping[str, float] | None = None,
+    seed: int = 0,
+    draft: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Testset:
+    """A test set of up to `n` questions, asked of all parts of the index.
+
+    >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
+    ...     make_testset(space, 200).save("test.jsonl")
+
+    The model of the role "generator" asks, or that of "default" if the generator has an adapter, which writes other
+    questions. Where that is the embedded one and the role "asker" has a model, this words what the parse asks. That of
+    "judge" checks. With `draft`, every outcome is written to that file as it comes, and the same
+    call resumes after an interruption. The same index, plan and models make the same set. A `plan` says more than `n`,
+    `shares` and `seed`, and replaces them.
+
+    Raises IndexStateError for an index without passages, ConfigError for an unknown kind and for less than one
+    question.
+    """
+    plan = plan or TestsetPlan(n, shares, seed)
+    if plan.n < 1:
+        raise ConfigError(f"A test set of {counted(plan.n, 'question')} was asked for; expected 1 or more.")
+    return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).make())
+
+
+def make_trainset(
+    space: Workspace,
+    n: int = TRAINSET_QUESTIONS,
+    *,
+    unanswerable: float = 0.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> list[dspy.Example]:
+    """Questions about the index, for DSPy's optimizers and `dspy.Evaluate`: `question` is the only input.
+
+    >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
+    ...     dspy.BootstrapFewShot(metric=token_f1).compile(program, trainset=make_trainset(space))
+
+    They fit any module whose `forward` takes a question. The questions are facts and bridges of a test set. `answers`,
+    `answer` and `supporting_ids` (documents) are gold, `passages` the texts of the gold passages; a demonstration for a
+    step that reads passages has them. `unanswerable`, in [0, 1), is the share of questions that suppose what no
+    document says: their `answers` are empty, their `answer` is "I do not know", and `answerable` is False
+    (`rag_quality` scores whether a program refuses them).
+
+    Measure on other questions: on people's, or on a set of another seed whose documents are others (`Testset.split`).
+    Raises ConfigError for a share outside [0, 1).
+    """
+    if not 0 <= unanswerable < 1:
+        raise ConfigError(f"unanswerable is {unanswerable!r}; expected a share from 0 up to, but not including, 1.")
+
+    answered = 1 - unanswerable
+    shares = {kinds.FACT: 2 / 3 * answered, kinds.BRIDGE: 1 / 3 * answered, kinds.FALSE_PREMISE: unanswerable}
+    plan = TestsetPlan(n, shares, seed)
+    testset = make_testset(space, plan=plan, progress=progress)
+    texts = {chunk.id: chunk.passage for chunk in space.index.all(Chunk)}
+    return [
+        dspy.Example(
+            id=row.id,
+            question=row.question,
+            passages=[texts[passage.chunk_id] for passage in row.passages],
+            answers=list(row.answers),
+            answer=row.answers[0] if row.answers else DO_NOT_KNOW,
+            answerable=row.is_answerable,
+            supporting_ids=list(row.supporting_ids),
+        ).with_inputs("question")
+        for row in testset
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class TestsetEstimate:
+    """Calls of models and tokens of prompts that a plan takes at least, where half of all questions pass."""
+
+    __test__ = False
+
+    rows: int
+    calls: int
+    prompt_tokens: int
+
+
+def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
+    """Estimate the cost by arithmetic over the passages; no model is asked."""
+    corpus = Corpus.of(space)
+    calls = tokens = 0
+    for kind, quota in quotas(plan.n, kinds.read_shares(plan.shares)).items():
+        n_sources = round(quota * _drawn_from(plan, kind, space.models.name(writer_role(space.models))))
+        materials = materials_of(corpus, kind, seed=plan.seed)[: n_sources * 2]
+        n_passing = len(materials) // 2
+
+        read = 0
+        for material in materials:
+            read += sum(chunk.n_tokens for chunk in material.chunks) + 250
+        calls += len(materials) + n_passing * 5
+        tokens += read + read // 2 + n_passing * 900
+    return TestsetEstimate(plan.n, calls, tokens)
+
+
+def _drawn_from(plan: TestsetPlan, kind: str, generator: str) -> float:
+    """Return how many questions of a kind are made for each that is kept."""
+    if kind in kinds.WITHOUT_ANSWER:
+        return WITHOUT_ANSWER_BY_RULES if generator == EMBEDDED else 1
+    if plan.oversampled is not None:
+        return plan.oversampled
+    return OVERSAMPLED_BY_RULES if generator == EMBEDDED else OVERSAMPLED
+
+
+class _Maker:
+    """One run of `make_testset`."""
+
+    def __init__(self, space: Workspace, plan: TestsetPlan, draft: str | Path | None, progress: Progress) -> None:
+        self.space, self.plan = space, plan
+        self.shares = kinds.read_shares(plan.shares)
+        self.corpus = Corpus.of(space)
+        self.steps = TestsetSteps(space, draft, progress)
+        self.left_out: dict[str, str] = {}
+
+        has_graph = bool(self.corpus.entities)
+        names = [name for name in plan.gold_by if has_graph or name != "pagerank"]
+        retrievers = {name: space.retriever(name) for name in names}
+        self.finder = GoldFinder(retrievers, space.index.chunk_vectors, space.index)
+
+        self.writer = QuestionWriter(self.steps, self.corpus)
+        self.gold = GoldCollector(self.steps, self.finder)
+        self._pooling = asyncio.Lock()
+
+    async def make(self) -> Testset:
+        rows = await self._distinct_rows()
+        chosen = draw(self._candidates(rows), self.plan.n, self.shares, seed=self.plan.seed)
+        rejected = dict(sorted(self.steps.rejected.items()))
+        present = {row.type for row in chosen}
+        left_out = {}
+        for kind in self.shares:
+            if kind not in present:
+                left_out[kind] = self.left_out.get(kind, TAKEN)
+        return Testset(tuple(chosen), rejected, left_out, tuple(self.finder.retrievers))
+
+    async def _distinct_rows(self) -> list[tuple[TestsetRow, str]]:
+        """Make more rows than are asked for, no two with the same question, each with its source.
+
+        All kinds are asked at the same time, so that a model is never idle while one of them waits
+        for its last reply. Facts alone are asked last, and as many more of them as the other kinds
+        lack: most passages have one.
+        """
+        counts = quotas(self.plan.n, self.shares)
+        sources_of = {kind: self._n_sources(kind, count) for kind, count in counts.items()}
+        others = [kind for kind in counts if kind != kinds.FACT]
+        try:
+            made = await gather_all(lambda kind: self._rows_of(kind, sources_of[kind]), others)
+            rows_by_kind = dict(zip(others, made, strict=True))
+
+            if kinds.FACT in counts:
+                lacking = 0
+                for kind in others:
+                    lacking += sources_of[kind] - len(_sources(rows_by_kind[kind]))
+                n_facts = sources_of[kinds.FACT] + lacking
+                rows_by_kind[kinds.FACT] = await self._rows_of(kinds.FACT, n_facts)
+        finally:
+            await self.steps.aclose()
+
+        return _each_question_once({kind: rows_by_kind[kind] for kind in counts}, counts)
+
+    def _n_sources(self, kind: str, count: int) -> int:
+        """Return how many texts a kind is asked of, where `count` of its rows are to be drawn."""
+        return round(count * _drawn_from(self.plan, kind, self.steps.generator))
+
+    def _candidates(self, rows: Sequence[tuple[TestsetRow, str]]) -> list[Candidate]:
+        """The rows with what they were asked of, and how much they tell of a retriever that nobody has measured yet."""
+        answerable = [row for row, _ in rows if row.is_answerable]
+        questions = [row.question for row in answerable]
+        documents = [row.supporting_ids for row in answerable]
+
+        vectors = self.space.index.chunk_vectors
+        rankers = Rankers(self.corpus.chunks, vectors, self.space.embedder)
+        shares_told = information(rankers.recalls(questions, documents)).tolist()
+        told_by_id = {row.id: share for row, share in zip(answerable, shares_told, strict=True)}
+        return [Candidate(row, source, told_by_id.get(row.id, MOST_TOLD)) for row, source in rows]
+
+    async def _rows_of(self, kind: str, n_sources: int) -> list[tuple[TestsetRow, str]]:
+        """Make rows of a kind from up to `n_sources` texts, each with the id of what it was asked of.
+
+        Several may be wordings of one question. Materials are tried in batches, each as large as is
+        likely to be needed: what is checked and not kept costs as much as what is. A language model
+        of whose last batch none passed is not paid for another one.
+        """
+        materials = self._materials(kind)[: max(SMALLEST_BATCH, MOST_TRIED * n_sources)]
+        rows: list[tuple[TestsetRow, str]] = []
+        n_tried = 0
+        while n_tried < len(materials):
+            n_passed = len(_sources(rows))
+            if n_passed >= n_sources:
+                break
+
+            size = _batch_size(n_sources - n_passed, n_passed, n_tried)
+            batch = materials[n_tried : n_tried + size]
+            made = await self._rows_of_batch(kind, batch)
+            rows += made
+            n_tried += len(batch)
+
+            is_paid_for = self.steps.generator != EMBEDDED
+            if is_paid_for and not made and n_tried >= FEWEST_TRIED * n_sources:
+                break
+
+        if not rows:
+            self.left_out[kind] = "no question passed" if materials else "nothing to ask it of"
+        first_sources = set(_sources(rows)[:n_sources])
+        return [(row, source) for row, source in rows if source in first_sources]
+
+    def _materials(self, kind: str) -> list[Material]:
+        materials = materials_of(self.corpus, kind, seed=self.plan.seed)
+        if self.plan.only is None:
+            return materials
+        return [material for material in materials if material.chunks[0].id in self.plan.only]
+
+    async def _rows_of_batch(self, kind: str, batch: Sequence[Material]) -> list[tuple[TestsetRow, str]]:
+        """Return rows of one batch, in its order, each with the id of what it was asked of."""
+        questions = await self.writer.checked_questions(kind, batch)
+        pools = await self._pools(questions)
+        clear = []
+        for question in questions:
+            if self.gold.has_one_answer(question, pools[question.id]):
+                clear.append(question)
+
+        gold = await self.gold.passages_of(clear, pools)
+        clear = [question for question in clear if self.gold.is_enough(question, gold[question.id])]
+
+        rows = []
+        for question in clear:
+            pool, passages = pools[question.id], gold[question.id]
+            rows.append(row_of(question, pool, passages, model=question.worded_by or self.steps.generator))
+        if kinds.KINDS[kind].is_changed:
+            changes = Changes(self.corpus)
+            changed = await with_other_premises(clear, rows, changes, self.steps, seed=self.plan.seed)
+            return [(changed[each.id], self.gold.source_of(each)) for each in clear if each.id in changed]
+        return [(row, self.gold.source_of(question)) for row, question in zip(rows, clear, strict=True)]
+
+    async def _pools(self, questions: Sequence[AskedQuestion]) -> dict[str, Pool]:
+        """Look the questions up in a thread, one kind after another: meanwhile replies for the others come in."""
+
+        def look_up() -> dict[str, Pool]:
+            return {question.id: self.finder.pool(question.question) for question in questions}
+
+        async with self._pooling:
+            return await asyncio.to_thread(look_up)
+
+
+def _batch_size(n_lacking: int, n_passed: int, n_tried: int) -> int:
+    """Return how many materials to try for so many more that pass, by the share that passed so far.
+
+    >>> _batch_size(60, 0, 0), _batch_size(20, 40, 80), _batch_size(1, 59, 120)
+    (80, 40, 8)
+    """
+    share = n_passed / n_tried if n_tried else EXPECTED_TO_PASS
+    likely = math.ceil(n_lacking / share) if share else n_lacking
+    return max(SMALLEST_BATCH, likely)
+
+
+def _each_question_once(
+    rows_by_kind: Mapping[str, Sequence[tuple[TestsetRow, str]]], counts: Mapping[str, int]
+) -> list[tuple[TestsetRow, str]]:
+    """Return the rows without those whose question another kind asks, too.
+
+    A kind with an answer keeps as many as the set needs of it (`counts`), then the kinds without an answer have their
+    turn, as many as it needs of them: a small corpus gives few questions. Of two kinds alike the later one keeps it,
+    which is the rarer.
+    """
+    spare: list[TestsetRow] = []
+    spare_without_answer: list[TestsetRow] = []
+    without_answer: list[TestsetRow] = []
+    needed: list[TestsetRow] = []
+    in_turn = sorted(rows_by_kind, key=lambda kind: kind in kinds.WITHOUT_ANSWER)
+    for kind in in_turn:
+        has_no_answer = kind in kinds.WITHOUT_ANSWER
+        asked = {row.question.casefold() for row in needed} if has_no_answer else set()
+        own = [(row, source) for row, source in rows_by_kind[kind] if row.question.casefold() not in asked]
+        enough = set(_sources(own)[: counts[kind]])
+        for row, source in own:
+            if source in enough:
+                (without_answer if has_no_answer else needed).append(row)
+            else:
+                (spare_without_answer if has_no_answer else spare).append(row)
+
+    in_order = (*spare_without_answer, *spare, *without_answer, *needed)
+    kept_by = {row.question.casefold(): row for row in in_order}
+    every = [each for rows in rows_by_kind.values() for each in rows]
+    return [(row, source) for row, source in every if kept_by[row.question.casefold()] is row]
+
+
+def _sources(rows: Sequence[tuple[TestsetRow, str]]) -> list[str]:
+    """Return what the rows were asked of, each once, in their order."""
+    return list(dict.fromkeys(source for _, source in rows))
