@@ -110,7 +110,8 @@ def run(name: str, data: Path, out: Path) -> None:
 def report(out: Path) -> None:
     print(f"{machine()}\n")
     print(
-        "| set | passages | threshold | people's refused | unanswered refused | of other sets refused | AUC | AUC other |"
+        "| set | passages | threshold | people's refused | unanswered refused | of other sets refused | AUC "
+        "| AUC other |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for name in SETS:

@@ -83,12 +83,12 @@ class StageFigures(SilentProgress):
         self._started: dict[str, tuple[float, float]] = {}
 
     def start(self, stage: str, total: int | None) -> None:
-        self._started.setdefault(stage, (time.monotonic(), time.process_time()))
+        self._started.setdefault(stage, (time.monotonic(), cpu_s()))
         self.file.with_suffix(".begun").write_text(f"{stage} of {total}")
 
     def finish(self, stage: str) -> None:
-        wall, cpu = self._started.get(stage, (time.monotonic(), time.process_time()))
-        seconds = {"s": round(time.monotonic() - wall, 1), "cpu_s": round(time.process_time() - cpu, 1)}
+        wall, cpu = self._started.get(stage, (time.monotonic(), cpu_s()))
+        seconds = {"s": round(time.monotonic() - wall, 1), "cpu_s": round(cpu_s() - cpu, 1)}
         self.stages[stage] = {**seconds, "peak_mb": round(peak_mb())}
         self.file.with_suffix(".part").write_text(json.dumps(self.stages))
 
@@ -142,12 +142,18 @@ def status(index: Path) -> dict[str, Any]:
 
 
 def whole(start: float) -> dict[str, float]:
-    """Of the process so far."""
-    cpu = round(time.process_time(), 1)
-    return {"s": round(time.monotonic() - start, 1), "cpu_s": cpu, "peak_mb": round(peak_mb())}
+    """Of the process so far, with those that it began."""
+    return {"s": round(time.monotonic() - start, 1), "cpu_s": round(cpu_s(), 1), "peak_mb": round(peak_mb())}
+
+
+def cpu_s() -> float:
+    """Processor seconds of the process and of those that it began and that have ended: those that parse."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def peak_mb() -> float:
+    """Of this process, without those that parse."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

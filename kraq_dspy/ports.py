@@ -311,57 +311,6 @@ class GraphSource(ChunkSource, Protocol):
         """The communities of the partition at `level` (its own, and the leaves above it) that have a report."""
 
 
-class WalkVisits(Protocol):
-    """How often a walk over the graph comes to each passage."""
-
-    @property
-    def peak(self) -> float:
-        """The share of the most visited passage."""
-
-    def of(self, ids: Sequence[str]) -> list[float]:
-        """The share of each passage; 0 for one that the walk does not reach."""
-
-    def best(self, count: int | None = None) -> list[tuple[str, float]]:
-        """The most visited passages, all that were visited without `count`; ties by id."""
-
-
-class WalkedGraph(Protocol):
-    """Passages and the entities that they name, for walks from one to another.
-
-    >>> from kraq_dspy import Workspace
-    >>> graph = Workspace.open("ada.kraq").passage_graph
-    >>> graph.knows(["no such passage"])
-    [False]
-    """
-
-    def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
-        """Tell which of the passages are in the graph."""
-
-    def visits(self, start: dict[str, float], damping: float) -> WalkVisits:
-        """Count the visits of a walk that returns to `start`, by its weights, with probability 1 -
-        `damping`."""
-
-
-class NamedCondition(Protocol):
-    """What a question said, and the values of the metadata `key` that it may mean."""
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def phrase(self) -> str: ...
-
-    @property
-    def values(self) -> frozenset[Any]: ...
-
-
-class NamedMetadata(Protocol):
-    """Finds in a question what it can be filtered by."""
-
-    def conditions(self, question: str) -> Sequence[NamedCondition]:
-        """Find the conditions, in the order of the question."""
-
-
 class SummaryNode(Protocol):
     """A summary in a tree over passages; `level` 1 stands on the passages themselves."""
 
@@ -494,7 +443,8 @@ class Space(Protocol):
         """Which questions stand for the communities of a chunk, by its id."""
 
     @property
-    def passage_graph(self) -> WalkedGraph: ...
+    def passage_graph(self) -> Any:
+        """The `asset.graph.passage_graph.PassageGraph` of the passages and the entities that they name."""
 
     @property
     def graph(self) -> GraphSource: ...
@@ -509,7 +459,8 @@ class Space(Protocol):
     def sentence_vectors(self) -> NearestTexts: ...
 
     @property
-    def known_metadata(self) -> NamedMetadata: ...
+    def known_metadata(self) -> Any:
+        """The `retrievers.metadata_filter.KnownMetadata` that a question can name."""
 
     @property
     def summary_tree(self) -> tuple[TreeOfSummaries, NearestTexts]: ...

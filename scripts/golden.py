@@ -132,17 +132,23 @@ class Recording:
         if isinstance(value, dict):
             self.add_object(case, place, value)
         elif isinstance(value, list) and value:
-            for number, each in enumerate(value):
-                self.add(case, f"{place}/{number}", each, key)
+            for name, each in self.in_order(value):
+                self.add(case, f"{place}/{name}", each, key)
         elif self.is_wording(key, value):
             self.add_text(case, place, value)
         else:
             self.exact.append((case, place, self.named(value)))
 
+    def in_order(self, values: list[Any]) -> list[tuple[str, Any]]:
+        """A list's values with their numbers; entries of an FAQ cache, which are numbered as they come, by question."""
+        if all(isinstance(each, dict) and {"question", "sources"} <= each.keys() for each in values):
+            return sorted((each["question"], each) for each in values)
+        return [(str(number), each) for number, each in enumerate(values)]
+
     def add_object(self, case: str, place: str, value: Mapping[str, Any]) -> None:
         own = {}
         for name, each in value.items():
-            if self.is_left_out(case, place, name, each):
+            if self.is_left_out(value, place, name, each):
                 continue
             if name == "chunk" and isinstance(each, dict):  # of a hit: its text is that of the passage
                 own[name] = self.known(each["id"])
@@ -162,11 +168,13 @@ class Recording:
         for keys in (("id",), ("source_id", "target_id"), ("entity_id",), ("community_id",)):
             if all(row.get(key) in self.names for key in keys):
                 return " - ".join(self.names[row[key]] for key in keys)
-        return ""
+        return str(row["question"]) if {"question", "sources"} <= row.keys() else ""
 
-    def is_left_out(self, case: str, place: str, name: str, value: Any) -> bool:
+    def is_left_out(self, siblings: Mapping[str, Any], place: str, name: str, value: Any) -> bool:
         if name == "id" and HASH.fullmatch(str(value)):
             return True  # what it names stands beside it
+        if name == "number" and "sources" in siblings:
+            return True  # of an entry of an FAQ cache
         if name == "stages" and "/systems/" in place:
             return True  # what they took
         if name == "query" and str(value) in self.asked:

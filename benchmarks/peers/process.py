@@ -18,12 +18,13 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 @dataclass(frozen=True)
 class Taken:
     """`peak_mb` is the largest sum of the resident memory of the processes of the tree, looked up ten times a second;
-    pages that they share count once for each."""
+    pages that they share count once for each. `own_mb` is the largest of the first process alone."""
 
     exit_code: int
     wall_s: float
     cpu_s: float
     peak_mb: float
+    own_mb: float = 0.0
 
 
 @contextmanager
@@ -58,27 +59,30 @@ def run_measured(
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env=dict(environment), start_new_session=True
         )
-        peak = 0
+        peak = own = 0
         while True:
             pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
             peak = max(peak, resident_bytes(process.pid))
+            own = max(own, resident_bytes(process.pid, alone=True))
             if time.monotonic() - start > limit_s:
                 os.killpg(process.pid, signal.SIGKILL)
             time.sleep(INTERVAL_S)
         process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.monotonic() - start
-    return Taken(process.returncode, wall, used.ru_utime + used.ru_stime, peak / 2**20)
+    return Taken(process.returncode, wall, used.ru_utime + used.ru_stime, peak / 2**20, own / 2**20)
 
 
-def resident_bytes(root: int) -> int:
-    """Of a process and all below it; 0 where it has ended."""
+def resident_bytes(root: int, *, alone: bool = False) -> int:
+    """Of a process and all below it, or of it `alone`; 0 where it has ended."""
     total, waiting = 0, [root]
     while waiting:
         place = Path("/proc") / str(waiting.pop())
         try:
             total += int((place / "statm").read_text().split()[1]) * PAGE
+            if alone:
+                break
             for task in (place / "task").iterdir():
                 waiting += [int(child) for child in (task / "children").read_text().split()]
         except (FileNotFoundError, ProcessLookupError):

@@ -13,7 +13,7 @@ from kraq_dspy.embedded.table import with_rows_as_sentences
 from kraq_dspy.embedded.told import telling
 from kraq_dspy.embedded.value import BRACKETED, CLOSED, NOT, YEAR, value_in, verdict_in
 from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences
-from kraq_dspy.language.told import is_english, language_of, language_of_question
+from kraq_dspy.language.told import is_english, language_of, language_of_question, plain_language
 from kraq_dspy.language.vocabulary import NO_NAMES
 
 UNKNOWN = "I do not know"
@@ -255,6 +255,8 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
 def _language(question: str, passages: Sequence[str]) -> str:
     """The language whose small words say nothing; that of the question, unless the passages are in English."""
     text = " ".join(passages[:2])
+    if plain := plain_language(question, text):
+        return plain
     return "en" if language_of(text) == "en" else language_of_question(question, text)
 
 

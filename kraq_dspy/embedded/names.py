@@ -160,9 +160,9 @@ def _small_words(text: str) -> frozenset[str]:
 
 def has_capitals(text: str) -> bool:
     """Whether capitals can tell names: the script has two cases, and the text uses them."""
-    letters = [letter for letter in text[:2000] if letter.isalpha()]
-    cased = sum(letter.isupper() or letter.islower() for letter in letters)
-    return bool(letters) and cased > 0.5 * len(letters) and any(letter.islower() for letter in letters)
+    letters = "".join(filter(str.isalpha, text[:2000]))
+    small, large = sum(map(str.islower, letters)), sum(map(str.isupper, letters))
+    return small > 0 and small + large > 0.5 * len(letters)
 
 
 def frequent_terms(text: str, limit: int = 12) -> list[str]:

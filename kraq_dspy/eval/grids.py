@@ -316,8 +316,8 @@ def _refusals(run: RunSummary) -> Iterator[Grid]:
 
     if rows:
         note = (
-            'Refused: below the threshold of the index, or an answer such as "I do not know". Programs are asked all the '
-            "same here; `kraq ask`, chat, the explorer, the API and MCP refuse what is below the threshold."
+            'Refused: below the threshold of the index, or an answer such as "I do not know". Programs are asked '
+            "anyway here; `kraq ask`, chat, the explorer, the API and MCP refuse what is below the threshold."
         )
         headings = (
             "system",

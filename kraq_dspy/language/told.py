@@ -6,7 +6,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
 
@@ -96,7 +97,7 @@ def is_english(question: str, text: str) -> bool:
 def language_of_question(question: str, text: str) -> str:
     """The language of a question, or, if it is too short to tell, of it and the text that it is asked of.
 
-    The model is not asked if the text is plainly in one language, and the question's words are of no other.
+    The model is not asked if the commonest words of both are of one language before all others.
 
     >>> language_of_question("Was ist dpkg?", "Das Programm dpkg ist ein Werkzeug für Pakete.")
     'de'
@@ -105,11 +106,21 @@ def language_of_question(question: str, text: str) -> str:
         question = question.lower()
     if script := _by_script(question):
         return script
-    of_text = _by_script_or_words(text[:_SEEN])
-    if of_text and _is_asked_in(of_text, question):
-        return of_text
+    if plain := plain_language(question, text):
+        return plain
     alone = _likeliest(question, LATIN, at_least=0.85)
     return alone or language_of(f"{question} {text}")
+
+
+def plain_language(question: str, text: str) -> str:
+    """The language that the commonest words of both are of before all others; "" if they leave it open.
+
+    >>> plain_language("Who mended the lamp?", "The keeper mended the lamp of the tower.")
+    'en'
+    """
+    asked_in = _leading(_WORD.findall(question.lower()), _ASKS_IN_ENGLISH)
+    of_text = _by_script(text) or _leading(_WORD.findall(text[:_SEEN].lower()))
+    return asked_in if asked_in == of_text else ""
 
 
 def _by_script_or_words(text: str) -> str:
@@ -161,12 +172,12 @@ def _counts_of_common(words: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def _is_asked_in(language: str, question: str) -> bool:
-    """Whether the commonest words of a question, and English question words, are of this language before all others."""
-    words = _WORD.findall(question.lower())
+def _leading(words: Sequence[str], english: AbstractSet[str] = frozenset()) -> str:
+    """The language that most of the commonest words are of, "" for none or several; `english` words count as well."""
     counts = _counts_of_common(words)
-    counts["en"] += sum(word in _ASKS_IN_ENGLISH for word in words)
-    return counts.get(language, 0) > max(count for other, count in counts.items() if other != language)
+    counts["en"] += sum(word in english for word in words)
+    first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
+    return first if counts[first] > counts[second] else ""
 
 
 def _likeliest(text: str, among: tuple[str, ...], at_least: float = _LIKELY) -> str:

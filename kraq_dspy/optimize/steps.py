@@ -1,23 +1,38 @@
-"""Declares the steps that can be optimized by name: signature, module, rows, metrics, and rows of an index's own."""
+"""The table of the steps that can be optimized by name: step, signatures, metrics, rows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.metrics.answers import check_references
 from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric
 from kraq_dspy.eval.metrics.generation import BertScorer
-from kraq_dspy.optimize import examples, index_rows, step_metrics
-from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, list_cell, number_cell, truth_cell
+from kraq_dspy.optimize import index_rows, step_metrics
+from kraq_dspy.optimize.row_values import (
+    QUESTION_CELLS,
+    QUESTION_FIELDS,
+    answers_in,
+    example_of,
+    list_cell,
+    number_cell,
+    optional_texts,
+    text_in,
+    texts_in,
+    truth_cell,
+    yes_or_no,
+)
 from kraq_dspy.optimize.rows import Row
-from kraq_dspy.programs.conversation import StandaloneQuestion
+from kraq_dspy.programs.conversation import StandaloneQuestion, turns_of
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
+from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import (
     AnswerQuestion,
@@ -61,30 +76,49 @@ class StepSource:
     scorer: BertScorer | None = None
 
 
+Reader = Callable[[Row, str], Any]
+"""Takes the value of a field out of a row. Raises EvaluationError for one that is not as it should be."""
+Cell = Callable[[str], Any]
+"""Reads the cell of a csv file that is not text."""
+Measure = Metric | Callable[[StepSource], Metric | None]
+"""A metric, or what makes it; None without the index that it needs."""
+
+
 @dataclass(frozen=True)
 class OptimizableStep:
     """A step with all that an optimizer needs.
 
     `make` makes the program of the settings, an instance of `module`, which asks `signatures` of the model of `role`.
     A row has `inputs` and, to say what is `right`, one or more of those fields; `cells` read those of a csv file that
-    are not text. `metric_names` are those of `metrics`, the default first. `labelled`: a row holds all that the step
-    writes, so that it can be shown as it is. `index_rows` makes rows of an index, as `own_rows` says in words.
+    are not text. `example` puts a row as the step is asked. The first of `measures` is the default. `labelled`: a row
+    holds all that the step writes, so that it can be shown as it is. `index_rows` makes rows of an index, as `own_rows`
+    says in words.
     """
 
     name: str
     signatures: tuple[type[dspy.Signature], ...]
     module: type[dspy.Module]
-    role: str
     make: Callable[[Settings], dspy.Module]
+    role: str
     inputs: tuple[str, ...]
     right: tuple[str, ...]
+    cells: Mapping[str, Cell]
     example: Callable[[Row], dspy.Example]
-    metric_names: tuple[str, ...]
-    metrics: Callable[[StepSource], Mapping[str, Metric]]
+    measures: Mapping[str, Measure]
     index_rows: Callable[[Workspace], list[Row]]
     own_rows: str
-    labelled: bool = False
-    cells: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
+    labelled: bool
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return tuple(self.measures)
+
+    def metrics(self, source: StepSource) -> Mapping[str, Metric]:
+        """The metrics by name, without those that need an index if `source` has none."""
+        if self.measures is METRICS:
+            return METRICS
+        made = {name: each if isinstance(each, Metric) else each(source) for name, each in self.measures.items()}
+        return {name: metric for name, metric in made.items() if metric is not None}
 
 
 class SingleStep(SavableModule):
@@ -106,323 +140,305 @@ class SingleStep(SavableModule):
     forward = blocking(aforward)
 
 
-def _asks(signature: type[dspy.Signature], name: str, **declared: Any) -> OptimizableStep:
-    """A step that asks one signature and does nothing else."""
+# What is right, by a row: the gold fields of an example
+
+
+def _triples(row: Row) -> dict[str, Any]:
+    return {"triples": step_metrics.checked_triples([tuple(triple) for triple in row["triples"]])}
+
+
+def _summary(row: Row) -> dict[str, Any]:
+    references, mentions = optional_texts(row, "summary"), optional_texts(row, "mentions")
+    if not references and not mentions:
+        raise EvaluationError("there is neither a reference `summary` nor `mentions`")
+    return {"references": references, "mentions": mentions}
+
+
+def _questions(output: str) -> Callable[[Row], dict[str, Any]]:
+    """The reference questions, the first as the step's `output`, and the passages that they should find."""
+
+    def gold(row: Row) -> dict[str, Any]:
+        questions = texts_in(row["questions"] if "questions" in row else [row["question"]])
+        if not questions:
+            raise EvaluationError("there are no reference questions")
+        return {"questions": questions, output: questions[0], "chunk_ids": optional_texts(row, "chunk_ids")}
+
+    return gold
+
+
+def _answer(row: Row) -> dict[str, Any]:
+    gold = answers_in(row)
+    return {**gold, "answer": gold["answers"][0]}
+
+
+def _number(row: Row) -> dict[str, Any]:
+    count, number = len(texts_in(row["catalogue"])), row["number"]
+    if type(number) is not int or not (number == NO_MATCH or 1 <= number <= count):
+        raise EvaluationError(f"number is {number!r}; expected 1 to {count}, or {NO_MATCH} for no match")
+    return {"number": number}
+
+
+def _complete(row: Row) -> dict[str, Any]:
+    references = optional_texts(row, "complete")
+    if not references:
+        raise EvaluationError("there is no `complete` question to compare with")
+    if not turns_of(row["turns"]):
+        raise EvaluationError("turns is empty; expected what was said before the question")
+    return {"references": references}
+
+
+def _nothing(row: Row) -> dict[str, Any]:
+    """A question for a test set is judged by itself."""
+    return {}
+
+
+# Inputs
+
+
+def _texts(row: Row, name: str) -> list[str]:
+    return texts_in(row[name])
+
+
+def _one_or_more(row: Row, name: str) -> list[str]:
+    """Texts, or one text as a list of one."""
+    if isinstance(row[name], str):
+        return [text_in(row, name)]
+    try:
+        return texts_in(row[name])
+    except EvaluationError as error:
+        raise EvaluationError(f"{name}: {error}") from error
+
+
+def _numbered(row: Row, name: str) -> list[str]:
+    return [numbered(place, text) for place, text in enumerate(texts_in(row[name]), start=1)]
+
+
+def _references(row: Row, name: str) -> list[str]:
+    return [str(answer) for answer in check_references(row[name])]
+
+
+def _as_it_is(row: Row, name: str) -> Any:
+    return row[name]
+
+
+_LISTS: tuple[Reader, ...] = (_texts, _one_or_more, _numbered, _references, _as_it_is)
+"""Readers of what is a list in a cell, too."""
+_QUESTION_RIGHT: Mapping[str, Cell | None] = {
+    name: QUESTION_CELLS.get(name) for name in sorted(QUESTION_FIELDS - {"id", "question"})
+}
+
+
+# Metrics
+
+
+def _relevance(output: str) -> Callable[[StepSource], Metric]:
+    """BERTScore of the question in `output`."""
+    return lambda source: step_metrics.relevance_metric(source.scorer or BertScorer.packaged(), field=output)
+
+
+def _leads_back(output: str) -> Callable[[StepSource], Metric | None]:
+    """With an index, whether the question in `output` leads back to its passages."""
+
+    def metric(source: StepSource) -> Metric | None:
+        if source.space is None:
+            return None
+        return step_metrics.leads_back_metric(source.space.retriever(source.retriever or "dense"), field=output)
+
+    return metric
+
+
+# The table
+
+
+def _step(
+    name: str,
+    asked: type[dspy.Signature] | tuple[type[dspy.Signature], ...],
+    role: str,
+    inputs: Mapping[str, Reader],
+    right: Mapping[str, Cell | None],
+    gold: Callable[[Row], Mapping[str, Any]],
+    measures: Mapping[str, Measure] | tuple[Metric, ...],
+    index_rows: Callable[[Workspace], list[Row]],
+    own_rows: str,
+    *,
+    module: type[dspy.Module] = SingleStep,
+    make: Callable[[Settings], dspy.Module] | None = None,
+    labelled: bool = False,
+    fields: Mapping[str, str] | None = None,
+) -> OptimizableStep:
+    """A row of the table. `fields` are inputs that the signature calls otherwise. The module is made without arguments
+    unless `make` makes it; without a module, the signature is asked once."""
+    signatures = asked if isinstance(asked, tuple) else (asked,)
+    named = fields or {}
+
+    def example(row: Row) -> dspy.Example:
+        right_values = gold(row)
+        return example_of(row, {named.get(each, each): read(row, each) for each, read in inputs.items()}, right_values)
+
+    if make is None:
+        arguments = signatures if module is SingleStep else ()
+        make = lambda settings: module(*arguments)  # noqa: E731
     return OptimizableStep(
         name=name,
-        signatures=(signature,),
-        module=SingleStep,
-        make=lambda settings: SingleStep(signature),
-        **declared,
+        signatures=signatures,
+        module=module,
+        make=make,
+        role=role,
+        inputs=tuple(inputs),
+        right=tuple(right),
+        cells={each: list_cell for each, read in inputs.items() if read in _LISTS}
+        | {each: cell for each, cell in right.items() if cell is not None},
+        example=example,
+        measures={each.name: each for each in measures} if isinstance(measures, tuple) else measures,
+        index_rows=index_rows,
+        own_rows=own_rows,
+        labelled=labelled,
     )
 
 
-# Metrics: those that need an index or a scorer are made when the step is
+def _decides(field: str, name: str, label: Callable[[bool], Any] = bool) -> dict[str, Any]:
+    """The cells, gold and metric of a step whose output `field` is yes or no, which rows call `name`."""
+    return {
+        "right": {name: truth_cell},
+        "gold": lambda row: {field: label(yes_or_no(row, name))},
+        "measures": (step_metrics.agreement_metric(field),),
+    }
 
 
-def _fixed(*metrics: Metric) -> Callable[[StepSource], Mapping[str, Metric]]:
-    named = {metric.name: metric for metric in metrics}
-    return lambda source: named
-
-
-def _of_questions(output: str) -> Callable[[StepSource], Mapping[str, Metric]]:
-    """`relevance` by BERTScore, and with an index whether the question in `output` leads back to its passages."""
-
-    def metrics(source: StepSource) -> Mapping[str, Metric]:
-        scorer = source.scorer or BertScorer.packaged()
-        named = {"relevance": step_metrics.relevance_metric(scorer, field=output)}
-        if source.space is not None:
-            retriever = source.space.retriever(source.retriever or "dense")
-            named["leads_back"] = step_metrics.leads_back_metric(retriever, field=output)
-        return named
-
-    return metrics
-
-
-_READING_CELLS = {**QUESTION_CELLS, "passages": list_cell}
-_QUESTIONS_CELLS = {"questions": list_cell, "chunk_ids": list_cell}
-
-
-def _asks_for_testset(kind: str, *inputs: str) -> OptimizableStep:
+def _asks_for_testset(kind: str, **inputs: Reader) -> OptimizableStep:
     """The step that asks questions of one kind for a test set: a question that may be used is right."""
-    return OptimizableStep(
-        name=f"testset-{kind}",
-        signatures=(KINDS[kind].signature,),
-        module=AskForRow,
-        role="generator",
-        make=lambda settings: AskForRow(kind),
-        inputs=inputs,
-        right=(),
-        example=examples.inputs_alone(*inputs),
-        metric_names=("usable",),
-        metrics=_fixed(step_metrics.USABLE),
-        index_rows=lambda space: index_rows.testset_rows(space, kind),
-        own_rows="its passages and names",
-        cells=dict.fromkeys(examples.IN_LISTS, list_cell),
-    )
+    return _step(
+        f"testset-{kind}", KINDS[kind].signature, "generator", inputs, {}, _nothing, (step_metrics.USABLE,),
+        lambda space: index_rows.testset_rows(space, kind), "its passages and names",
+        module=AskForRow, make=lambda settings: AskForRow(kind),
+    )  # fmt: skip
 
 
 def _checks_testset(name: str, signature: type[dspy.Signature], output: str, *inputs: str) -> OptimizableStep:
     """A step that decides yes or no about a row of a test set."""
-    return _asks(
-        signature,
-        f"testset-{name}",
-        role="judge",
-        inputs=inputs,
-        right=(output,),
-        example=examples.checked_row(output, *inputs),
-        metric_names=("agreement",),
-        metrics=_fixed(step_metrics.agreement_metric(output)),
+    return _step(
+        f"testset-{name}", signature, "judge", dict.fromkeys(inputs, text_in), **_decides(output, output),
         index_rows=lambda space: index_rows.testset_check_rows(space, output),
-        own_rows="questions that it answers, also with another's passage",
-        labelled=True,
-        cells={output: truth_cell},
-    )
+        own_rows="questions that it answers, also with another's passage", labelled=True,
+    )  # fmt: skip
 
 
 STEPS: Mapping[str, OptimizableStep] = {
     step.name: step
     for step in (
-        OptimizableStep(
-            name="extraction",
-            signatures=(ExtractElements, FindMissedElements),
-            module=ExtractGraph,
-            role="extractor",
-            make=extractor,
-            inputs=("passage",),
-            right=("triples",),
-            example=examples.extraction,
-            metric_names=("triple_f1", "link_f1"),
-            metrics=_fixed(step_metrics.TRIPLE_F1, step_metrics.LINK_F1),
-            index_rows=index_rows.extraction_rows,
-            own_rows="its passages and the links read from them",
-            cells={"triples": list_cell},
+        _step(
+            "extraction", (ExtractElements, FindMissedElements), "extractor",
+            {"passage": text_in}, {"triples": list_cell}, _triples,
+            (step_metrics.TRIPLE_F1, step_metrics.LINK_F1),
+            index_rows.extraction_rows, "its passages and the links read from them",
+            module=ExtractGraph, make=extractor,
         ),
-        _asks(
-            FindMissedElements,
-            "gleaning",
-            role="extractor",
-            inputs=("passage", "found"),
-            right=("missed",),
-            example=examples.gleaning,
-            metric_names=("missed_f1",),
-            metrics=_fixed(step_metrics.MISSED_F1),
-            index_rows=index_rows.gleaning_rows,
-            own_rows="its extractions, one entity hidden in each",
-            cells={"missed": list_cell},
+        _step(
+            "gleaning", FindMissedElements, "extractor",
+            {"passage": text_in, "found": text_in}, {"missed": list_cell},
+            lambda row: {"missed": texts_in(row["missed"])},
+            (step_metrics.MISSED_F1,),
+            index_rows.gleaning_rows, "its extractions, one entity hidden in each",
         ),
-        OptimizableStep(
-            name="description",
-            signatures=(MergeDescriptions,),
-            module=DescribeEntity,
-            role="summarizer",
-            make=lambda settings: DescribeEntity(),
-            inputs=("name", "descriptions"),
-            right=("description",),
-            example=examples.description,
-            metric_names=("facts_kept", "rouge_l"),
-            metrics=_fixed(step_metrics.FACTS_KEPT, step_metrics.reference_metric("description")),
-            index_rows=index_rows.description_rows,
-            own_rows="names that several passages describe",
-            cells={"descriptions": list_cell},
+        _step(
+            "description", MergeDescriptions, "summarizer",
+            {"name": text_in, "descriptions": _texts}, {"description": None},
+            lambda row: {"references": optional_texts(row, "description")},
+            (step_metrics.FACTS_KEPT, step_metrics.reference_metric("description")),
+            index_rows.description_rows, "names that several passages describe", module=DescribeEntity,
         ),
-        OptimizableStep(
-            name="same-entity",
-            signatures=(ConfirmSameEntity,),
-            module=ConfirmSame,
-            role="summarizer",
-            make=lambda settings: ConfirmSame(),
-            inputs=("first", "second"),
-            right=("same",),
-            example=examples.same_entity,
-            metric_names=("agreement",),
-            metrics=_fixed(step_metrics.agreement_metric("same")),
+        _step(
+            "same-entity", ConfirmSameEntity, "summarizer",
+            {"first": text_in, "second": text_in}, **_decides("same", "same"),
             index_rows=index_rows.same_entity_rows,
-            own_rows="spellings that it merged, and entities that share a word",
-            labelled=True,
-            cells={"same": truth_cell},
+            own_rows="spellings that it merged, and entities that share a word", module=ConfirmSame, labelled=True,
         ),
-        OptimizableStep(
-            name="summary",
-            signatures=(SummarizeCommunity,),
-            module=DescribeCommunity,
-            role="summarizer",
-            make=lambda settings: DescribeCommunity(),
-            inputs=("elements",),
-            right=("mentions", "summary"),
-            example=examples.summary,
-            metric_names=("mentions", "rouge_l"),
-            metrics=_fixed(step_metrics.MENTIONS, step_metrics.reference_metric("summary")),
-            index_rows=index_rows.summary_rows,
-            own_rows="its communities, their central names and summaries",
-            cells={"elements": list_cell, "mentions": list_cell},
+        _step(
+            "summary", SummarizeCommunity, "summarizer",
+            {"elements": _texts}, {"mentions": list_cell, "summary": None}, _summary,
+            (step_metrics.MENTIONS, step_metrics.reference_metric("summary")),
+            index_rows.summary_rows, "its communities, their central names and summaries", module=DescribeCommunity,
         ),
-        OptimizableStep(
-            name="question-generation",
-            signatures=(GenerateQuestion,),
-            module=AskQuestion,
-            role="generator",
-            make=lambda settings: AskQuestion(),
-            inputs=("summary",),
-            right=("questions", "question", "chunk_ids"),
-            example=examples.generation,
-            metric_names=("relevance", "leads_back"),
-            metrics=_of_questions("question"),
-            index_rows=index_rows.generation_rows,
-            own_rows="its summaries and their questions",
-            labelled=True,
-            cells=_QUESTIONS_CELLS,
+        _step(
+            "question-generation", GenerateQuestion, "generator",
+            {"summary": text_in}, {"questions": list_cell, "question": None, "chunk_ids": list_cell},
+            _questions("question"), {"relevance": _relevance("question"), "leads_back": _leads_back("question")},
+            index_rows.generation_rows, "its summaries and their questions", module=AskQuestion, labelled=True,
         ),
-        _asks(
-            AnswerQuestion,
-            "answering",
-            role="answerer",
-            inputs=("question", "passages"),
-            right=tuple(sorted(QUESTION_FIELDS - {"id", "question"})),
-            example=examples.answering,
-            metric_names=tuple(METRICS),
-            metrics=lambda source: METRICS,
-            index_rows=index_rows.reading_rows,
-            own_rows=index_rows.KNOWN_PAIRS,
-            labelled=True,
-            cells=_READING_CELLS,
+        _step(
+            "answering", AnswerQuestion, "answerer",
+            {"question": text_in, "passages": _texts}, _QUESTION_RIGHT, _answer, METRICS,
+            index_rows.reading_rows, index_rows.KNOWN_PAIRS, labelled=True,
         ),
-        _asks(
-            DraftAnswer,
-            "drafting",
-            role="drafter",
-            inputs=("question", "passages"),
-            right=tuple(sorted(QUESTION_FIELDS - {"id", "question"})),
-            example=examples.drafting,
-            metric_names=tuple(METRICS),
-            metrics=lambda source: METRICS,
-            index_rows=index_rows.reading_rows,
-            own_rows=index_rows.KNOWN_PAIRS,
-            cells=_READING_CELLS,
+        _step(
+            "drafting", DraftAnswer, "drafter",
+            {"question": text_in, "passages": _texts}, _QUESTION_RIGHT, answers_in, METRICS,
+            index_rows.reading_rows, index_rows.KNOWN_PAIRS,
         ),
-        _asks(
-            VerifyDraft,
-            "verification",
-            role="verifier",
-            inputs=("question", "response", "rationale"),
-            right=("supported",),
-            example=examples.verification,
-            metric_names=("agreement",),
-            metrics=_fixed(step_metrics.agreement_metric("verdict")),
+        _step(
+            "verification", VerifyDraft, "verifier",
+            dict.fromkeys(("question", "response", "rationale"), text_in),
+            **_decides("verdict", "supported", lambda value: "Yes" if value else "No"),
             index_rows=index_rows.verification_rows,
-            own_rows=index_rows.KNOWN_PAIRS + ", also with another's answer",
-            labelled=True,
-            cells={"supported": truth_cell},
+            own_rows=index_rows.KNOWN_PAIRS + ", also with another's answer", labelled=True,
         ),
-        _asks(
-            JudgeAnswer,
-            "judging",
-            role="judge",
-            inputs=("question", "answers", "answer"),
-            right=("right", *sorted(QUESTION_FIELDS - {"id", "question", "answers", "answer"})),
-            example=examples.judging,
-            metric_names=("agreement",),
-            metrics=_fixed(step_metrics.agreement_metric("correct")),
-            index_rows=index_rows.judging_rows,
-            own_rows=index_rows.KNOWN_PAIRS + ", also with another's answer",
-            labelled=True,
-            cells={**QUESTION_CELLS, "right": truth_cell},
+        _step(
+            "judging", JudgeAnswer, "judge",
+            {"question": text_in, "answers": _references, "answer": text_in},
+            {"right": truth_cell, **{each: _QUESTION_RIGHT[each] for each in _QUESTION_RIGHT
+                                     if each not in ("answers", "answer")}},
+            lambda row: {"correct": yes_or_no(row, "right")}, (step_metrics.agreement_metric("correct"),),
+            index_rows.judging_rows, index_rows.KNOWN_PAIRS + ", also with another's answer",
+            labelled=True, fields={"answers": "reference_answers"},
         ),
-        _asks(
-            FindSameQuestion,
-            "matching",
-            role="answerer",
-            inputs=("question", "catalogue"),
-            right=("number",),
-            example=examples.matching,
-            metric_names=("agreement",),
-            metrics=_fixed(step_metrics.agreement_metric("number")),
-            index_rows=index_rows.matching_rows,
-            own_rows="its questions in other words, among the nearest others",
-            labelled=True,
-            cells={"catalogue": list_cell, "number": number_cell},
+        _step(
+            "matching", FindSameQuestion, "answerer",
+            {"question": text_in, "faq": _numbered}, {"number": number_cell}, _number,
+            (step_metrics.agreement_metric("number"),),
+            index_rows.matching_rows, "its questions in other words, among the nearest others", labelled=True,
         ),
-        _asks(
-            ConfirmSameQuestion,
-            "confirmation",
-            role="answerer",
-            inputs=("asked", "stored"),
-            right=("same",),
-            example=examples.confirmation,
-            metric_names=("agreement",),
-            metrics=_fixed(step_metrics.agreement_metric("same")),
+        _step(
+            "confirmation", ConfirmSameQuestion, "answerer",
+            {"asked": text_in, "stored": text_in}, **_decides("same", "same"),
             index_rows=index_rows.confirmation_rows,
-            own_rows="its questions in other words, and the nearest others",
-            labelled=True,
-            cells={"same": truth_cell},
+            own_rows="its questions in other words, and the nearest others", labelled=True,
+            fields={"asked": "first_question", "stored": "second_question"},
         ),
-        OptimizableStep(
-            name="critics",
-            signatures=(RateGroundedness, RateRelevance, RateStandAlone),
-            module=RateSyntheticPair,
-            role="judge",
-            make=lambda settings: RateSyntheticPair(AUDIENCE),
-            inputs=("question", "answer", "passage"),
-            right=("accepted",),
-            example=examples.critics,
-            metric_names=("agreement",),
-            metrics=_fixed(step_metrics.agreement_metric("rejected_by", label=bool)),
-            index_rows=index_rows.critics_rows,
-            own_rows=index_rows.KNOWN_PAIRS + ", also with another's passage",
-            cells={"accepted": truth_cell},
+        _step(
+            "critics", (RateGroundedness, RateRelevance, RateStandAlone), "judge",
+            dict.fromkeys(("question", "answer", "passage"), text_in), {"accepted": truth_cell},
+            lambda row: {"rejected_by": not yes_or_no(row, "accepted")},
+            (step_metrics.agreement_metric("rejected_by", label=bool),),
+            index_rows.critics_rows, index_rows.KNOWN_PAIRS + ", also with another's passage",
+            module=RateSyntheticPair, make=lambda settings: RateSyntheticPair(AUDIENCE),
         ),
-        _asks(
-            AskSubQuestion,
-            "decomposition",
-            role="answerer",
-            inputs=("information",),
-            right=("questions", "question", "chunk_ids"),
-            example=examples.decomposition,
-            metric_names=("relevance", "leads_back"),
-            metrics=_of_questions("sub_question"),
-            index_rows=index_rows.decomposition_rows,
-            own_rows="its summaries and their questions",
-            labelled=True,
-            cells=_QUESTIONS_CELLS,
+        _step(
+            "decomposition", AskSubQuestion, "answerer",
+            {"information": text_in}, {"questions": list_cell, "question": None, "chunk_ids": list_cell},
+            _questions("sub_question"),
+            {"relevance": _relevance("sub_question"), "leads_back": _leads_back("sub_question")},
+            index_rows.decomposition_rows, "its summaries and their questions", labelled=True,
         ),
-        OptimizableStep(
-            name="conversation",
-            signatures=(CompleteQuestion,),
-            module=StandaloneQuestion,
-            role="rewriter",
-            make=lambda settings: StandaloneQuestion(),
-            inputs=("question", "turns"),
-            right=("complete",),
-            example=examples.conversation,
-            metric_names=("word_f1", "rouge_l"),
-            metrics=_fixed(step_metrics.WORD_F1, step_metrics.reference_metric("question")),
-            index_rows=index_rows.conversation_rows,
-            own_rows=index_rows.KNOWN_PAIRS + ", after a turn about the same or another thing",
-            cells={"turns": list_cell, "complete": list_cell},
+        _step(
+            "conversation", CompleteQuestion, "rewriter",
+            {"question": text_in, "turns": _as_it_is}, {"complete": list_cell}, _complete,
+            (step_metrics.WORD_F1, step_metrics.reference_metric("question")),
+            index_rows.conversation_rows,
+            index_rows.KNOWN_PAIRS + ", after a turn about the same or another thing", module=StandaloneQuestion,
         ),
-        _asks_for_testset("fact", "passage", "about"),
-        _asks_for_testset("bridge", "first_passage", "second_passage", "link"),
-        _asks_for_testset("list", "passages", "shared"),
-        _asks_for_testset("comparison", "first_passage", "second_passage", "names"),
-        _asks_for_testset("broad", "passages", "about"),
+        _asks_for_testset("fact", passage=text_in, about=_one_or_more),
+        _asks_for_testset("bridge", first_passage=text_in, second_passage=text_in, link=text_in),
+        _asks_for_testset("list", passages=_one_or_more, shared=text_in),
+        _asks_for_testset("comparison", first_passage=text_in, second_passage=text_in, names=_one_or_more),
+        _asks_for_testset("broad", passages=_one_or_more, about=_one_or_more),
         _checks_testset("alone", CheckStandAlone, "stands_alone", "question"),
         _checks_testset("gold", CheckAnswered, "answered", "question", "answer", "passage"),
         _checks_testset("same", CheckSameAnswer, "same", "question", "first_answer", "second_answer"),
-        OptimizableStep(
-            name="testset-wording",
-            signatures=(ParaphraseQuestion,),
-            module=PutOtherwise,
-            role="generator",
-            make=lambda settings: PutOtherwise(),
-            inputs=("question", "avoid"),
-            right=(),
-            example=examples.inputs_alone("question", "avoid"),
-            metric_names=("other_words",),
-            metrics=_fixed(step_metrics.OTHER_WORDS),
-            index_rows=index_rows.testset_wording_rows,
-            own_rows="questions that it answers, and their words",
-            cells={"avoid": list_cell},
+        _step(
+            "testset-wording", ParaphraseQuestion, "generator",
+            {"question": text_in, "avoid": _one_or_more}, {}, _nothing, (step_metrics.OTHER_WORDS,),
+            index_rows.testset_wording_rows, "questions that it answers, and their words", module=PutOtherwise,
         ),
     )
-}
+}  # fmt: skip
 """By name, in the order in which an index and then an answer need them."""

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
 from kraq_dspy._internal.options import options_of, require_options
-from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph, WalkVisits
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
+from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
@@ -65,7 +66,7 @@ class AdaptiveRetriever(Retrieving):
     """
 
     retrieve: Retriever
-    graph: WalkedGraph
+    graph: PassageGraph
     chunks: ChunkSource
     _: KW_ONLY
     most: float = AdaptiveOptions.pagerank
@@ -109,7 +110,7 @@ class AdaptiveRetriever(Retrieving):
 
     def _visited_beside(
         self,
-        visits: WalkVisits | None,
+        visits: Visits | None,
         known: Mapping[str, Chunk],
         request: RetrievalRequest,
         size: int,

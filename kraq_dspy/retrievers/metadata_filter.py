@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kraq_dspy.ports import Filters, NamedCondition, NamedMetadata, Retriever
+from kraq_dspy.ports import Filters, Retriever
 from kraq_dspy.records import Chunk, Entity, Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, falling
@@ -110,7 +110,7 @@ class MetadataFilterRetriever(Retrieving):
     ['dense, filtered by document_id: Ada']
     """
 
-    def __init__(self, retrieve: Retriever, known: NamedMetadata) -> None:
+    def __init__(self, retrieve: Retriever, known: KnownMetadata) -> None:
         self.retrieve = as_retriever(retrieve)
         self.known = known
 
@@ -126,7 +126,7 @@ class MetadataFilterRetriever(Retrieving):
             hits += unfiltered.send_to(self.retrieve)
         return falling(hits)
 
-    def _filtered(self, request: RetrievalRequest, conditions: Sequence[NamedCondition]) -> list[Hit]:
+    def _filtered(self, request: RetrievalRequest, conditions: Sequence[Condition]) -> list[Hit]:
         """The hits that the conditions let pass, each with what it was filtered by; none without conditions."""
         filters = _narrowed(conditions, request.filters)
         if not conditions or filters is None:
@@ -137,7 +137,7 @@ class MetadataFilterRetriever(Retrieving):
         return [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
 
 
-def _narrowed(conditions: Sequence[NamedCondition], filters: Filters | None) -> dict[str, Any] | None:
+def _narrowed(conditions: Sequence[Condition], filters: Filters | None) -> dict[str, Any] | None:
     """The caller's filters and the conditions together; None if they exclude each other."""
     narrowed: dict[str, Any] = dict(filters or {})
     values_by_key: dict[str, frozenset[Any]] = {}

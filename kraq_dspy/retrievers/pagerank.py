@@ -14,7 +14,8 @@ from dataclasses import KW_ONLY, asdict, dataclass
 import numpy as np
 
 from kraq_dspy._internal.options import require_options
-from kraq_dspy.ports import ChunkSource, Retriever, WalkedGraph, WalkVisits
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
+from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.records import Hit
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
@@ -49,7 +50,7 @@ class PageRankRetriever(Retrieving):
     """
 
     retrieve: Retriever
-    graph: WalkedGraph
+    graph: PassageGraph
     chunks: ChunkSource
     _: KW_ONLY
     share: float = PageRankOptions.share
@@ -70,7 +71,7 @@ class PageRankRetriever(Retrieving):
         rest = [hit for hit in ranking if hit.chunk.id not in known]
         return falling([*hits, *rest[: k - len(hits)]])
 
-    def _visited(self, visits: WalkVisits, request: RetrievalRequest) -> list[Hit]:
+    def _visited(self, visits: Visits, request: RetrievalRequest) -> list[Hit]:
         """The passages that the walk visits most, at most k of those that may be found."""
         k, excluded = request.k, set(request.exclude)
         count = None if request.filters else k + len(excluded)
@@ -87,7 +88,7 @@ class PageRankRetriever(Retrieving):
                 break
         return hits[:k]
 
-    def visits(self, start: Sequence[Hit]) -> WalkVisits | None:
+    def visits(self, start: Sequence[Hit]) -> Visits | None:
         """Count the visits of the walk; None if the graph knows no passage of the start."""
         known = self.graph.knows([hit.chunk.id for hit in start])
         start = [hit for hit, is_known in zip(start, known, strict=True) if is_known]

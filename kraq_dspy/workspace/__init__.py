@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
+    from kraq_dspy.workspace.asking import Request as Request
     from kraq_dspy.workspace.workspace import Workspace as Workspace
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, {"kraq_dspy.workspace.workspace": ("Workspace",)})
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__, {"kraq_dspy.workspace.asking": ("Request",), "kraq_dspy.workspace.workspace": ("Workspace",)}
+)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,39 @@ PARTS = (StatusMessage, StreamResponse)
 """What comes of a streamed answer before its prediction."""
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question with all that says how it is answered.
+
+    `program` is a name, or a module that takes `question`. `history` is the conversation before the question, the
+    oldest turn first; the model of the role rewriter completes the question, the program answers the complete one, and
+    the prediction has it as `standalone_question`. At most `next_questions` questions are offered next. With `refuse`,
+    no program sees a question that the documents do not answer: `is_refusal` recognizes such a prediction, whose
+    `next_questions` are the nearest ones that they do answer. With `anyway`, the program sees thanks, greetings and
+    questions about nobody, too. `inputs` are further inputs of the program and its signature.
+
+    >>> Request("Where was he born?", history=[("Who wrote Don Juan?", "Lord Byron.")]).next_questions
+    3
+    """
+
+    question: str
+    program: dspy.Module | str = DEFAULT_PROGRAM
+    history: HistoryLike = None
+    next_questions: int = NEXT
+    refuse: bool = False
+    anyway: bool = False
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, question: "str | Request", program: dspy.Module | str, options: Mapping[str, Any]) -> "Request":
+        """The request; or one of a question, whose `options` that are no field are inputs of the program."""
+        if isinstance(question, Request):
+            return question
+        own = {name: value for name, value in options.items() if name in cls.__slots__}
+        inputs = {name: value for name, value in options.items() if name not in own}
+        return cls(question, program, **{**own, "inputs": {**own.get("inputs", {}), **inputs}})
+
+
 class Answering(ProgramMaker):
     """An opened index that is asked, and that suggests what to ask it."""
 
@@ -46,15 +79,7 @@ class Answering(ProgramMaker):
         return {}
 
     def ask(
-        self,
-        question: str,
-        program: dspy.Module | str = DEFAULT_PROGRAM,
-        *,
-        history: HistoryLike = None,
-        next_questions: int = NEXT,
-        refuse: bool = False,
-        anyway: bool = False,
-        **inputs: Any,
+        self, question: "str | Request", program: dspy.Module | str = DEFAULT_PROGRAM, **options: Any
     ) -> dspy.Prediction:
         """Answer a question with a program, or with a program of this name; by default with
         "traditional".
@@ -67,17 +92,10 @@ class Answering(ProgramMaker):
         'Where was Lord Byron born?'
 
         Args:
-            question: what is asked.
+            question: what is asked, or a whole `Request`, which says the rest itself.
             program: a name (`programs`), or a module of your own that takes `question`.
-            history: the conversation before the question, the oldest turn first (`HistoryLike`).
-                The model of the role rewriter completes the question, and the program answers the
-                complete one; the prediction has it as `standalone_question`.
-            next_questions: how many questions to offer next, at most.
-            refuse: whether no program sees a question that the documents do not answer.
-                `is_refusal` recognizes such a prediction; its `next_questions` are the nearest ones
-                that the documents do answer.
-            anyway: whether the program sees thanks, greetings and questions about nobody, too.
-            **inputs: further inputs of the program and its signature.
+            **options: the other fields of `Request`, such as `history` and `refuse`. What is none
+                of them is an input of the program and its signature.
 
         Returns:
             The program's prediction, with `next_questions` and `answerable`.
@@ -95,91 +113,61 @@ class Answering(ProgramMaker):
         and `source` says which of the two it is ("social", "asks back"). With `anyway`, the program
         sees these too.
         """
-        turn = _Turn(history, next_questions, refuse, anyway, inputs)
         prediction: dspy.Prediction
-        *_, prediction = each(self._answered(question, program, turn))
+        *_, prediction = each(self._answered(Request.of(question, program, options)))
         return prediction
 
     async def aask(
-        self,
-        question: str,
-        program: dspy.Module | str = DEFAULT_PROGRAM,
-        *,
-        history: HistoryLike = None,
-        next_questions: int = NEXT,
-        refuse: bool = False,
-        anyway: bool = False,
-        **inputs: Any,
+        self, question: "str | Request", program: dspy.Module | str = DEFAULT_PROGRAM, **options: Any
     ) -> dspy.Prediction:
         """Do the same as `ask` in an event loop. If you cancel it, it cancels the model's calls
         in flight."""
-        turn = _Turn(history, next_questions, refuse, anyway, inputs)
         prediction: dspy.Prediction
-        async with aclosing(self._answered(question, program, turn)) as values:
+        async with aclosing(self._answered(Request.of(question, program, options))) as values:
             *_, prediction = [value async for value in values]
         return prediction
 
     def stream(
-        self,
-        question: str,
-        program: dspy.Module | str = DEFAULT_PROGRAM,
-        *,
-        history: HistoryLike = None,
-        next_questions: int = NEXT,
-        refuse: bool = False,
-        anyway: bool = False,
-        **inputs: Any,
+        self, question: "str | Request", program: dspy.Module | str = DEFAULT_PROGRAM, **options: Any
     ) -> Iterator[Any]:
         """Answer as `ask` does, as it comes: a `dspy.streaming.StatusMessage` for each stage, then
         the answer's text, as the model writes it, in `StreamResponse`s, and at last the prediction.
 
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
-        turn = _Turn(history, next_questions, refuse, anyway, inputs, is_streamed=True)
-        yield from each(self._answered(question, program, turn))
+        return each(self._answered(Request.of(question, program, options), is_streamed=True))
 
-    async def astream(
-        self,
-        question: str,
-        program: dspy.Module | str = DEFAULT_PROGRAM,
-        *,
-        history: HistoryLike = None,
-        next_questions: int = NEXT,
-        refuse: bool = False,
-        anyway: bool = False,
-        **inputs: Any,
+    def astream(
+        self, question: "str | Request", program: dspy.Module | str = DEFAULT_PROGRAM, **options: Any
     ) -> AsyncGenerator[Any, None]:
         """Do as `stream` does, in an event loop, for one task to listen to. To close it
         (`contextlib.aclosing`) or to cancel the task ends the program, and cancels the model's
         calls in flight."""
-        turn = _Turn(history, next_questions, refuse, anyway, inputs, is_streamed=True)
-        async with aclosing(self._answered(question, program, turn)) as values:
-            async for value in values:
-                yield value
+        return self._answered(Request.of(question, program, options), is_streamed=True)
 
-    async def _answered(self, question: str, program: dspy.Module | str, turn: "_Turn") -> AsyncGenerator[Any, None]:
+    async def _answered(self, asked: "Request", is_streamed: bool = False) -> AsyncGenerator[Any, None]:
         """Yield what comes of a streamed answer, and at last the prediction: the one body of all four ways to ask."""
-        _require_inputs(program, turn.inputs)
-        with self._asking(question, program) as (question, program, flaws):
-            reply = None if turn.anyway else without_search(question)
+        _require_inputs(asked.program, asked.inputs)
+        with self._asking(asked) as (question, program, flaws):
+            reply = None if asked.anyway else without_search(question)
             if reply is not None:
                 yield reply
                 return
 
-            if turn.history and turn.is_streamed:
+            if asked.history and is_streamed:
                 yield StatusMessage("completing the question")
-            complete = await call(self._standalone, question, turn.history)
-            if not turn.anyway and (asks_back := asked_for_name(complete)) is not None:
+            complete = await call(self._standalone, question, asked.history)
+            if not asked.anyway and (asks_back := asked_for_name(complete)) is not None:
                 yield asks_back
                 return
 
-            judged = await call(self.answerability, complete.question) if turn.refuse else None
+            judged = await call(self.answerability, complete.question) if asked.refuse else None
             if judged is not None and judged.is_answerable is False:
                 yield await call(self._refused, complete, judged)
                 return
 
-            inputs = {"question": complete.question, **turn.inputs}
-            if turn.is_streamed:
+            inputs = {"question": complete.question, **asked.inputs}
+            if is_streamed:
                 async with aclosing(_streamed(program, inputs)) as values:
                     async for value in values:
                         if isinstance(value, PARTS):
@@ -188,7 +176,7 @@ class Answering(ProgramMaker):
                             prediction = value
             else:
                 prediction = _required(program, await call(program, **inputs))
-            yield await call(self._followed, with_flaws(prediction, flaws), complete, judged, turn.next_questions)
+            yield await call(self._followed, with_flaws(prediction, flaws), complete, judged, asked.next_questions)
 
     def prepared(self, question: str) -> dspy.Prediction | None:
         """The FAQ cache's approved answer to a question that is there word for word, with its passages; None without.
@@ -314,8 +302,9 @@ class Answering(ProgramMaker):
             self.check([hit for hit in prediction.get("hits") or () if isinstance(hit, Hit)])
 
     @contextmanager
-    def _asking(self, question: str, program: dspy.Module | str) -> Iterator[tuple[str, dspy.Module, list[Flaw]]]:
+    def _asking(self, asked: "Request") -> Iterator[tuple[str, dspy.Module, list[Flaw]]]:
         """The question as texts are kept here, the program itself, and the flaws of the replies behind its answer."""
+        question, program = asked.question, asked.program
         if not isinstance(question, str) or not isinstance(program, dspy.Module | str):
             raise ConfigError(
                 f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
@@ -350,18 +339,6 @@ def _require_inputs(program: dspy.Module | str, inputs: Mapping[str, Any]) -> No
 def _with_answerability(prediction: dspy.Prediction, judged: Answerability) -> dspy.Prediction:
     prediction.answerable, prediction.answerable_score = judged.is_answerable, judged.score
     return prediction
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """How a question is asked: the arguments of `ask` that are not the question and the program."""
-
-    history: HistoryLike
-    next_questions: int
-    refuse: bool
-    anyway: bool
-    inputs: Mapping[str, Any]
-    is_streamed: bool = False
 
 
 async def _streamed(program: dspy.Module, inputs: Mapping[str, Any]) -> AsyncGenerator[Any, None]:

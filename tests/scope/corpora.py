@@ -4,11 +4,13 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraq_dspy import Document
+from kraq_dspy import Document, Workspace, build_index
+from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
+from kraq_dspy.ports import SilentProgress
 from tests.kept import kept
 
 CANARY = re.compile(r"zq[a-z]{8}qz", re.IGNORECASE)
@@ -74,6 +76,14 @@ def corpus(count: int, *, seed: int = 0) -> Corpus:
             )
         )  # fmt: skip
     return Corpus(tuple(documents), frozenset(canaries))
+
+
+def make_prepared(documents: Iterable[Document], path: Path) -> None:
+    """An index of the documents, with the baseline's questions and with all that can be prepared."""
+    build_index(documents, path, random_questions=True)
+    with Workspace.open(path, write=True) as space:
+        for preparation in PREPARATIONS.values():
+            preparation.make(space.owned(), preparation.options(), SilentProgress())
 
 
 def built_in(folder: Path, name: str, build: Callable[[Path], None], *, copied: bool = True) -> Path:

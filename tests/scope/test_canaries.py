@@ -9,13 +9,14 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 
-from kraq_dspy import Index, Scope, Workspace, build_index, evaluate, export_index
+from kraq_dspy import Index, Scope, Workspace, evaluate, export_index
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.apps.dataset import export_dataset
 from kraq_dspy.apps.lines import prediction_lines
@@ -24,14 +25,12 @@ from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.errors import ScopeError
 from kraq_dspy.extend import Chunk, Entity, FaqCache
 from kraq_dspy.indexing.faq.sources import sources_of
-from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.optimize.index_rows import known_pairs
-from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import AnswerEvidence, Document
 from kraq_dspy.testing import _all_of, check_scope
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS
-from tests.scope.corpora import CANARY, MANY, QUESTIONS, Corpus, built_in, corpus
+from tests.scope.corpora import CANARY, MANY, QUESTIONS, Corpus, built_in, corpus, make_prepared
 
 COUNT = int(os.environ.get("KRAQ_CANARIES", "24"))
 
@@ -64,14 +63,11 @@ def both() -> Corpus:
 def path(both: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of both groups' documents with all that can be prepared, and an FAQ cache of answers to both."""
 
-    def build(path: Path) -> None:
-        build_index(both.documents, path, random_questions=True)
-        with Workspace.open(path, write=True) as space:
-            for preparation in PREPARATIONS.values():
-                preparation.make(space.owned(), preparation.options(), SilentProgress())
+    build = partial(make_prepared, both.documents)
+    path = built_in(tmp_path_factory.mktemp("scope"), f"prepared-{COUNT}", build, copied=COUNT < MANY)
+    if not (path / FAQ).exists():  # it is there where the index is that of an earlier run
         fill_faq(path, both)
-
-    return built_in(tmp_path_factory.mktemp("scope"), f"canaries-{COUNT}", build, copied=COUNT < MANY)
+    return path
 
 
 def fill_faq(path: Path, both: Corpus) -> None:

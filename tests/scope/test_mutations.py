@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy import Scope, Workspace, build_index
+from kraq_dspy import Scope, Workspace
 from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.asset.store.instructed import INSTRUCTED, any_instructed
 from kraq_dspy.asset.store.served_answers import ServedAnswers
@@ -18,9 +18,7 @@ from kraq_dspy.errors import ScopeError
 from kraq_dspy.extend import Chunk, FaqCache, Hit, Question
 from kraq_dspy.indexing.faq.sources import sources_of
 from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor
-from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view import making
-from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs import TraditionalRAG
 from kraq_dspy.records import Document
 from kraq_dspy.retrievers import hits
@@ -28,7 +26,7 @@ from kraq_dspy.steps.kept import FoundResults
 from kraq_dspy.testing import BrokenContractError, _PromptWatcher, check_scope
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.opening import OpenedIndex
-from tests.scope.corpora import CANARY, QUESTIONS, Corpus, built_in, corpus
+from tests.scope.corpora import CANARY, QUESTIONS, Corpus, built_in, corpus, make_prepared
 
 MANY = corpus(40)
 CURTAIN = "zqcurtainsqz"
@@ -48,10 +46,7 @@ STAFF = Scope(["staff"])
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def build(path: Path) -> None:
-        build_index(BOTH.documents, path)
-        with Workspace.open(path, write=True) as space:
-            for preparation in PREPARATIONS.values():
-                preparation.make(space.owned(), preparation.options(), SilentProgress())
+        make_prepared(BOTH.documents, path)
         with Workspace.open(path) as space, FaqCache(path / FAQ) as entries:
             secret = BOTH.documents[1]
             sources = sources_of(space.owned().index, [secret.id])

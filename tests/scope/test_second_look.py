@@ -5,18 +5,17 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 
-from kraq_dspy import Scope, Workspace, build_index
+from kraq_dspy import Scope, Workspace
 from kraq_dspy.errors import ScopeError
 from kraq_dspy.extend import Chunk, Community, Hit, Summary
-from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.view import making
-from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs import (
     QARAG,
     CombinedRetrieveRAG,
@@ -31,9 +30,8 @@ from kraq_dspy.settings import RefusalSettings, Settings
 from kraq_dspy.testing import _PromptWatcher
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
-from tests.scope.corpora import CANARY, QUESTIONS, built_in, corpus
+from tests.scope.corpora import CANARY, QUESTIONS, built_in, corpus, make_prepared
 
-BOTH = corpus(40)
 STAFF = Scope(["staff"])
 QUESTION = QUESTIONS[0]
 REFUSING = Settings(refusals=RefusalSettings(threshold=1.0))
@@ -42,13 +40,9 @@ REFUSING = Settings(refusals=RefusalSettings(threshold=1.0))
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def build(path: Path) -> None:
-        build_index(BOTH.documents, path, random_questions=True)
-        with Workspace.open(path, write=True) as space:
-            for preparation in PREPARATIONS.values():
-                preparation.make(space.owned(), preparation.options(), SilentProgress())
-
-    return built_in(tmp_path_factory.mktemp("second"), "second-look", build)
+    """The same index as that of the canaries, but for their FAQ cache."""
+    folder = tmp_path_factory.mktemp("second")
+    return built_in(folder, "prepared-24", partial(make_prepared, corpus(24).documents))
 
 
 @pytest.fixture(scope="module")

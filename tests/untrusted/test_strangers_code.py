@@ -89,7 +89,7 @@ def test_a_file_of_the_current_folder_does_not_take_the_place_of_a_known_model(
 def test_the_code_that_a_table_names_is_not_run_unasked(folder: Path, metric: str) -> None:
     (folder / "m.py").write_text(f"open({str(folder / 'was-run')!r}, 'w')\ndef f(example, prediction): return 1\n")
     (folder / "t.toml").write_text(TABLE.format(metric=metric, more=""))
-    for words in (["eval", "table", "t.toml"], ["eval", "t.toml"]):
+    for words in (["bench", "t.toml"],):
         refused = CliRunner().invoke(app, [*words, "--dataset", "hotpotqa-mini"])
         assert isinstance(refused.exception, UntrustedError)
         assert f"code of {metric}" in str(refused.exception)
@@ -118,7 +118,7 @@ def test_code_is_asked_about_anew_when_it_has_changed(folder: Path) -> None:
 )
 def test_what_a_table_sets_is_asked_about_as_an_index_is(folder: Path, section: str, named: str) -> None:
     (folder / "t.toml").write_text(TABLE.format(metric="token_f1", more=section))
-    refused = CliRunner().invoke(app, ["eval", "table", "t.toml", "--dataset", "hotpotqa-mini"])
+    refused = CliRunner().invoke(app, ["bench", "t.toml", "--dataset", "hotpotqa-mini"])
     assert isinstance(refused.exception, UntrustedError)
     assert named in str(refused.exception)
 

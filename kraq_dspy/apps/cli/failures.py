@@ -71,8 +71,9 @@ def _of_a_model(error: Exception) -> ModelError:
         return ModelError(f"The model gave no answer that can be read: {reason}.")
     if isinstance(error, ContextWindowExceededError):
         return ModelError(
-            f"The prompt does not fit into the model's context, even with everything cut that can be: {reason}. Take a "
-            "model with a larger context, or start its server with one (vLLM: --max-model-len)."
+            f"The prompt does not fit into the model's context, even with everything cut that can be: {reason}. Ask "
+            "for less (-k 5, or other options of the program: kraq ask --programs). Or take a model with a larger "
+            "context, or start its server with one (vLLM: --max-model-len)."
         )
     running = "that its server runs, and " if isinstance(error, LMTimeoutError | LMTransportError) else ""
     return ModelError(

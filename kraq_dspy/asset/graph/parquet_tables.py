@@ -77,7 +77,7 @@ def _type(column: str) -> "pyarrow.DataType":
 
     if column in _WHOLE:
         return pa.int64()
-    if column in ("weight", "rank"):
+    if column in ("weight", "rank", "share"):
         return pa.float64()
     if column == "findings":
         return pa.list_(pa.struct({"explanation": pa.string(), "summary": pa.string()}))

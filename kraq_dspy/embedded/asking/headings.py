@@ -319,7 +319,12 @@ def _begun_small(text: str, passages: Sequence[str], *, always: bool = False) ->
 
 
 def _small_words(passages: Sequence[str]) -> Set[str]:
-    return {word for passage in passages for word in WORD.findall(passage) if word.islower()} | STOP | _SHORTENED
+    return STOP.union(_SHORTENED, *map(_small_words_of, passages))
+
+
+@lru_cache(maxsize=512)
+def _small_words_of(passage: str) -> Set[str]:
+    return frozenset(word for word in WORD.findall(passage) if word.islower())
 
 
 def _base(gerund: re.Match[str]) -> str:

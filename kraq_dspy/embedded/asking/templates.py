@@ -5,13 +5,13 @@ answer by its form. Questions with their answers are made of passages in the sam
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
 
 from kraq_dspy.embedded.asking.headings import (
     LONGEST_TOPIC,
@@ -358,8 +358,7 @@ def _by_weight(title: str, parts: list[str], body: str) -> list[str]:
         weights[name] += max(4, 14 - 3 * place)
 
     ranked = sorted(weights, key=lambda name: -weights[name])
-    longest = [name for name in ranked if not _is_within_another(name, ranked)]
-    return _spelled_once(longest)
+    return _spelled_once(_without_parts_of_others(ranked))
 
 
 def _weights_of_names(parts: Sequence[str], bare_title: str, body: str) -> Counter[str]:
@@ -372,27 +371,22 @@ def _weights_of_names(parts: Sequence[str], bare_title: str, body: str) -> Count
     return weights
 
 
-def _is_within_another(name: str, names: Sequence[str]) -> bool:
-    return any(name != other and _within(name, other) for other in names)
+def _without_parts_of_others(names: Sequence[str]) -> list[str]:
+    """Drop the names whose words are a part of another's."""
+    every = "\n".join(f" {name} " for name in names)
+    return [name for name in names if every.count(f" {name} ") == 1 and f"{name}'s" not in every]
 
 
 def _spelled_once(names: Sequence[str]) -> list[str]:
     """Drop the names that are an earlier one, spelled in another way."""
     distinct = []
-    for place, name in enumerate(names):
-        if not any(_alike(name, other) for other in names[:place]):
+    earlier: defaultdict[int, list[str]] = defaultdict(list)  # in small letters, by their number of words
+    for name in names:
+        as_long = earlier[len(name.split())]
+        if process.extractOne(name.lower(), as_long, scorer=fuzz.ratio, score_cutoff=SAME) is None:
             distinct.append(name)
+        as_long.append(name.lower())
     return distinct
-
-
-def _alike(name: str, other: str) -> bool:
-    """Whether the two are one name, spelled in two ways."""
-    return fuzz.ratio(name.lower(), other.lower()) >= SAME and len(name.split()) == len(other.split())
-
-
-def _within(name: str, other: str) -> bool:
-    """Whether the words of `name` are a part of those of `other`."""
-    return f" {name} " in f" {other} " or f"{name}'s" in other
 
 
 def _partners(first: str, names: list[str], parts: list[str]) -> list[str]:

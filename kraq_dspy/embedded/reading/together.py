@@ -322,7 +322,8 @@ def _question_of(key: tuple[str, ...], statements: Sequence[_Statement], words: 
     question = _worded(_FORMS[name_of_form], verb, names, words, was_done=_was_done(statements))
     if not tale:
         return question
-    question = question.replace(words.spoken(names[0]), f"the {words.written(names[0])}")
+    if words.is_phrase(names[0]):  # a figure without a name
+        question = question.replace(words.spoken(names[0]), f"the {words.written(names[0])}")
     return f"In “{tale}”, {question[:1].lower()}{question[1:]}"
 
 

@@ -72,12 +72,14 @@ def seed_answers(
     """Ask the program what the FAQ cache does not have yet of `questions`, all KRAQ questions of the index unless they
     are given, at most `limit` of them.
 
-    Answers wait for approval unless `approve`; they rest on the documents that the program saw. What was answered is
-    kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions, ModelError
-    when nothing but failures happens, and lets KraqError (a spent budget, a server that is down) end the run.
+    Answers wait for approval unless `approve`; they rest on the question's evidence and on what the program saw. What
+    was answered is kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without
+    questions, ModelError when nothing but failures happens, and lets KraqError (a spent budget, a server that is down)
+    end the run.
     """
     to_answer = index.questions(source="kraq") if questions is None else questions
-    texts = {question.id: question.text for question in to_answer}
+    questions_by_id = {question.id: question for question in to_answer}
+    texts = {id: question.text for id, question in questions_by_id.items()}
     if not texts:
         index.require_documents()
         raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq index {index.path}")
@@ -86,7 +88,7 @@ def seed_answers(
     items = [Item(id, {"question": text}) for id, text in new.items()][:limit]
 
     def store(question_id: str, prediction: dspy.Prediction) -> bool:
-        entry = _entry(index, texts[question_id], prediction, approve)
+        entry = _entry(index, questions_by_id[question_id], prediction, approve)
         faq.add_all([entry], by=by)
         return bool(entry.answer)
 
@@ -113,15 +115,18 @@ def seed_answers(
     )
 
 
-def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bool) -> NewEntry:
-    answer = str(prediction.get("answer") or "").strip()
+def _entry(index: Index, asked: Question, prediction: dspy.Prediction, approve: bool) -> NewEntry:
+    """The entry rests on the question's own evidence, and behind it on what the program found."""
+    question, answer = asked.text, str(prediction.get("answer") or "").strip()
     hits = prediction.get("hits") or ()
-    evidence = tuple(AnswerEvidence.of(hit.chunk) for hit in hits)
+    own = index.chunks_by_id(asked.evidence)
+    chunks = {chunk.id: chunk for chunk in (*own, *(hit.chunk for hit in hits))}.values()
+    evidence = tuple(map(AnswerEvidence.of, chunks))
     if not is_answered(prediction):
         response = str(prediction.get("response") or answer)
         return NewEntry(
             question, status="pending", origin="kraq", given=response, evidence=evidence,
             failure=failure_of(prediction),
         )  # fmt: skip
-    sources = present_sources(index, [hit.chunk.document_id for hit in hits])
+    sources = present_sources(index, [chunk.document_id for chunk in chunks])
     return NewEntry(question, answer, "approved" if approve else "pending", sources, "kraq", evidence=evidence)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kraq_dspy import __version__
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
@@ -15,13 +16,13 @@ from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.kept import analyses_of
 from kraq_dspy.embedded.reading.reader import MADE_BY
 from kraq_dspy.indexing.refusals.scoring import PassageScorer
-from kraq_dspy.indexing.refusals.threshold import has_threshold, keep_threshold
+from kraq_dspy.indexing.refusals.threshold import Threshold, has_threshold, keep_threshold
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.asked_by import AskedBy
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
-from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
+from kraq_dspy.records import SEARCH, Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.settings import AskSettings, RunSettings, Settings
 from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.kept import Stage, StoredSteps
@@ -30,6 +31,7 @@ NO_QUESTIONS = (
     "No names were found that the texts link to each other, so there are no questions about them; `kraq ask` "
     "answers by retrieval alone. A language model finds more: name one with --lm."
 )
+_REMEMBERED = 512  # passages, which communities within each other share
 FINISHED = "index"  # the name under which it is noted that a build was finished, and need not look at everything
 FOUND_ANEW = "communities"  # and this one, that its communities were found in the whole graph, and not followed
 
@@ -78,6 +80,7 @@ class IndexedPassages:
 
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index, self._embedder = index, embedder
+        self._analyses = Recent[str, Analysis | None](_REMEMBERED)
         self._scorer = PassageScorer(index, embedder)
 
     def ids(self) -> Sequence[str]:
@@ -87,7 +90,12 @@ class IndexedPassages:
         return self._index.get(Chunk, ids)
 
     def analyses(self, ids: Sequence[str]) -> Mapping[str, Analysis]:
-        return analyses_of(self._index, ids)
+        known = self._analyses.of(ids, self._read)
+        return {id: analysis for id, analysis in zip(ids, known, strict=True) if analysis is not None}
+
+    def _read(self, ids: Sequence[str]) -> list[Analysis | None]:
+        analyses = analyses_of(self._index, ids)
+        return [analyses.get(id) for id in ids]
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
         vectors = self._embedder.encode_queries(questions)
@@ -257,8 +265,24 @@ class Finishing:
                 self._progress.finish("ask random")
         self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
-        await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
+        threshold = await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
+        if threshold is not None:
+            await asyncio.to_thread(self._keep_held, threshold)
         self._complete()
+
+    def _keep_held(self, threshold: Threshold) -> None:
+        """Of the evidence that a search found, what holds its question by the score below which kraq refuses one."""
+        scorer = PassageScorer(self._index, self._parts.embedder)
+        changed = []
+        for question in self._index.questions(source="kraq", duplicates=True):
+            if question.evidence_by != SEARCH:
+                continue
+            chunks = self._index.get(Chunk, question.evidence)
+            scores = scorer.of_each(question.text, chunks)
+            held = tuple(chunk.id for chunk, score in zip(chunks, scores, strict=True) if score >= threshold.score)
+            if held != question.evidence:
+                changed.append(dataclasses.replace(question, evidence=held, evidence_by=SEARCH if held else ""))
+        self._index.change(Question, set(), changed)
 
     async def leave(self) -> None:
         """Complete an index of which nothing changed: its records stay, and a threshold that was lost is measured

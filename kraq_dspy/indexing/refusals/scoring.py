@@ -65,6 +65,21 @@ class PassageScorer:
             scores += [self._score(question, hits) for question, hits in zip(some, nearest, strict=True)]
         return scores
 
+    def of_each(self, question: str, chunks: Sequence[Chunk]) -> list[float]:
+        """How much of the question each chunk alone holds, as `HeldScore.value` says it of the nearest ones."""
+        if not chunks:
+            return []
+        weights = self._weights(question)
+        total = sum(weights.values()) or 1.0
+        [query] = self._embedder.encode_queries([question])
+        cosines = self._index.chunk_vectors.vectors([chunk.id for chunk in chunks]) @ query
+
+        scores = []
+        for chunk, cosine in zip(chunks, cosines.tolist(), strict=True):
+            share = sum(weights[word] for word in weights.keys() & _words_in(chunk.passage)) / total
+            scores.append((cosine + WORDS * share) / (1 + WORDS))
+        return scores
+
     def by_words(self, question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """The chunks by BM25, best first; those with equal scores stay in their order."""
         weights = self._weights(question)

@@ -8,8 +8,10 @@ import copy
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NoReturn, get_origin
 
 import dspy
@@ -38,6 +40,7 @@ from kraq_dspy.models.lms.schemas import JSON_OBJECT, PLAIN, SECTIONS, Form, abo
 
 logger = logging.getLogger(__name__)
 
+_SIGNATURES = 256  # whose parts of a prompt are remembered: they are the same in each call
 _UNSEEN = "[\\s\u200b-\u200f\u2060\ufeff]*"
 MARKER_START = re.compile(rf"[\[［](?={_UNSEEN}[#＃]{_UNSEEN}[#＃])")
 TURN = re.compile(
@@ -190,29 +193,9 @@ class KraqAdapter(dspy.ChatAdapter):
         return other
 
     def format_system_message(self, signature: Any) -> str:
-        fields = [*signature.input_fields.values(), *signature.output_fields.values()]
-        if any(_has_own_prompt(field) for field in fields):
+        if _own_prompts(signature):
             return str(super().format_system_message(signature))
-
-        inputs = [
-            f"`{name}`{text}" for name, field in signature.input_fields.items() if (text := _described(name, field))
-        ]
-        outputs = [
-            f"{number}. `{name}` ({kind(field.annotation)}){_described(name, field)}"
-            for number, (name, field) in enumerate(signature.output_fields.items(), 1)
-        ]
-        return "\n".join(
-            [
-                signature.instructions.strip(),
-                "",
-                *inputs,
-                "Your output fields are:",
-                *outputs,
-                self._form.rule,
-                "",
-                self._form.layout(_outputs(signature)),
-            ]
-        )
+        return f"{signature.instructions.strip()}\n\n{_field_list(signature, self._form)}"
 
     def format_user_message_content(
         self, signature: Any, inputs: dict[str, Any], prefix: str = "", suffix: str = "", main_request: bool = False
@@ -221,7 +204,7 @@ class KraqAdapter(dspy.ChatAdapter):
         for name, field in signature.input_fields.items():
             if name in inputs:
                 value = formatted(field, inputs[name])
-                if not _has_own_prompt(field):
+                if name not in _own_prompts(signature):
                     value = harmless(value)
                 parts.append(f"[[ ## {name} ## ]]\n{value}")
 
@@ -341,8 +324,26 @@ def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
     return dict.fromkeys(fields, text)
 
 
-def _outputs(signature: Any) -> dict[str, Any]:
-    return {name: field.annotation for name, field in signature.output_fields.items()}
+@lru_cache(maxsize=_SIGNATURES)
+def _field_list(signature: Any, form: Form) -> str:
+    """What a prompt says of a signature's fields, and of the form of a reply."""
+    inputs = [f"`{name}`{text}" for name, field in signature.input_fields.items() if (text := _described(name, field))]
+    outputs = [
+        f"{number}. `{name}` ({kind(field.annotation)}){_described(name, field)}"
+        for number, (name, field) in enumerate(signature.output_fields.items(), 1)
+    ]
+    return "\n".join([*inputs, "Your output fields are:", *outputs, form.rule, "", form.layout(_outputs(signature))])
+
+
+@lru_cache(maxsize=_SIGNATURES)
+def _own_prompts(signature: Any) -> frozenset[str]:
+    """The fields that write their part of the prompt themselves."""
+    return frozenset(name for name, field in signature.fields.items() if _has_own_prompt(field))
+
+
+@lru_cache(maxsize=_SIGNATURES)
+def _outputs(signature: Any) -> Mapping[str, Any]:
+    return MappingProxyType({name: field.annotation for name, field in signature.output_fields.items()})
 
 
 def _longest(signature: Any) -> dict[str, int]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.request import getproxies
 
 from dspy.lm15 import CollectionLimitError
 
@@ -24,6 +25,7 @@ class LimitedTransport(StdlibAsyncTransport):  # type: ignore[misc]
             read_timeout=timeout_s,
             write_timeout=timeout_s,
             pool_timeout=timeout_s,
+            trust_env=bool(getproxies()),  # else each call looks through the environment for proxies
         )
         self._where, self._megabytes = where, megabytes
 

@@ -414,11 +414,12 @@ def _fitted(value: Any, annotation: Any) -> Any:
 
 def _whole(value: Any) -> Any:
     """The value without halves of characters, which escapes in JSON may leave."""
-    if isinstance(value, str):
-        return whole_text(value)
-    if isinstance(value, list):
-        return [_whole(entry) for entry in value]
-    return {key: _whole(entry) for key, entry in value.items()} if isinstance(value, dict) else value
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else whole_text(value)
+    if kind is list:
+        return list(map(_whole, value))
+    return {key: _whole(entry) for key, entry in value.items()} if kind is dict else value
 
 
 _DROPPED = object()
@@ -455,9 +456,10 @@ def _completed(value: Any, annotation: Any) -> Any:
     """An object with the record's own keys: case folded, numbers as text where text is wanted, a list taken as the
     fields in order, a text as the only field that must not be empty, and "" for a missing description."""
     hints = record_fields(annotation)
-    needed = [name for name in hints if name not in MAY_BE_EMPTY]
-    if isinstance(value, str) and value.strip() and len(needed) == 1 and hints[needed[0]] is str:
-        value = {needed[0]: value}
+    if isinstance(value, str) and value.strip():
+        needed = [name for name in hints if name not in MAY_BE_EMPTY]
+        if len(needed) == 1 and hints[needed[0]] is str:
+            value = {needed[0]: value}
     if isinstance(value, list | tuple) and len(value) == len(hints):
         value = dict(zip(hints, value, strict=True))
     if not isinstance(value, dict):
@@ -465,12 +467,13 @@ def _completed(value: Any, annotation: Any) -> Any:
 
     value = _keys(value)
     for name, hint in hints.items():
-        if hint is not str:
+        entry = value.get(name)
+        if hint is not str or type(entry) is str:
             continue
-        if value.get(name) is None and name in MAY_BE_EMPTY:
+        if entry is None and name in MAY_BE_EMPTY:
             value[name] = ""
-        elif isinstance(value.get(name), int | float):
-            value[name] = str(value[name])
+        elif isinstance(entry, int | float):
+            value[name] = str(entry)
     return value
 
 

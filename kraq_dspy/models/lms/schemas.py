@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import dspy
@@ -88,13 +89,15 @@ def shape(annotation: Any) -> str:
     return compact_schema(annotation)
 
 
-def record_fields(annotation: Any) -> dict[str, Any]:
+def record_fields(annotation: Any) -> Mapping[str, Any]:
     """The types of a dataclass's fields by name."""
-    hints = _type_hints(annotation)
-    return {field.name: hints[field.name] for field in dataclasses.fields(annotation)}
+    return _types_of_fields(annotation)
 
 
-_type_hints = lru_cache(maxsize=256)(get_type_hints)  # each takes .1 ms, and every reply that is read asks for some
+@lru_cache(maxsize=256)
+def _types_of_fields(annotation: Any) -> Mapping[str, Any]:
+    hints = get_type_hints(annotation)  # .1 ms, and each item of each reply asks for some
+    return MappingProxyType({field.name: hints[field.name] for field in dataclasses.fields(annotation)})
 
 
 def about(annotation: Any) -> str:

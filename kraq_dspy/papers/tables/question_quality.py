@@ -67,7 +67,7 @@ def _told_of_the_corpus(run: Run, settings: Settings, folder: Path) -> Settings:
         if run.options.describe is None:
             raise ConfigError(f"{run.table.name!r} tells extraction of the corpus: give RunOptions(describe=...).")
         models = run.models(settings)
-        domain = run.options.describe(run.questions.dataset.documents, settings, models=models, seed=run.options.seed)
+        domain = run.options.describe(run.questions.dataset.documents, settings, lm=models, seed=run.options.seed)
         models.close()
         folder.mkdir(parents=True, exist_ok=True)
         with replaced(file) as draft:

@@ -5,7 +5,8 @@ import re
 import unicodedata
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import dspy
 from dspy import ContextWindowExceededError
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 SHORTEST_HALVED = 400  # characters: a reply about less that does not end is no matter of length
 QUOTES = ('""', "''", "“”", "„“", "”“", "‘’", "«»", "»«", "「」", "『』", "``")
 STEM = 6  # letters by which two forms of a word are one
+
+Element = TypeVar("Element", ExtractedEntity, ExtractedRelationship, ExtractedClaim)
 
 
 class ElementList:
@@ -50,18 +53,18 @@ class ElementList:
         return len(self.entities) + len(self.relationships) + len(self.claims)
 
     def _add_entity(self, entity: ExtractedEntity) -> None:
-        entity = replace(entity, name=bare_name(entity.name))
+        entity = _bare(entity, "name")
         if self._keeps(entity.name):
             self.entities.setdefault(entity.name.casefold(), entity)
 
     def _add_relationship(self, link: ExtractedRelationship) -> None:
-        link = replace(link, source=bare_name(link.source), target=bare_name(link.target))
+        link = _bare(link, "source", "target")
         if self._keeps(link.source, link.target):
             key = _folded(link.source, link.target, link.predicate)
             self.relationships.setdefault(key, link)
 
     def _add_claim(self, claim: ExtractedClaim) -> None:
-        claim = replace(claim, subject=bare_name(claim.subject), object=bare_name(claim.object))
+        claim = _bare(claim, "subject", "object")
         if not claim.statement.strip() or not self._keeps(claim.subject):
             return
 
@@ -148,6 +151,15 @@ def bare_name(name: str) -> str:
     return name
 
 
+def _bare(element: Element, *fields: str) -> Element:
+    """The element with bare names in these fields."""
+    names = {field: bare_name(getattr(element, field)) for field in fields}
+    return (
+        element if all(getattr(element, field) == name for field, name in names.items()) else replace(element, **names)
+    )
+
+
+@lru_cache(maxsize=1024)
 def plain_words(text: str) -> str:
     """The text's words, folded, with a blank on either side."""
     if not text.isascii():

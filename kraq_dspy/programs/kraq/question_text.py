@@ -44,7 +44,7 @@ _ONE_OF_ITS_KIND = re.compile(
 """A thing of which there are many, as if one had been spoken of or were at hand: "of the film", "is this?", "the name
 of the beer brand?"."""
 _BROKEN = re.compile(
-    r"[{}|\\`]|</|(?<![\d.] )(?<![\d.])%|\s(?:[Aa]n?|[Tt]he|and|or|than)\?$"
+    r"[{}|\\]|</|(?<![\d.] )(?<![\d.])%|\s(?:[Aa]n?|[Tt]he|and|or|than)\?$"
     r"|\b[Tt]he (?:Company|Group|Corporation|Partnership|Registrant|Issuer|Board|Agreement|Plan)\b(?! (?:of|for) [A-Z])"
 )
 """Code and tables, a unit without its number, what only a document's own definition says ("the Company"), and an end
@@ -139,7 +139,7 @@ def fault_of(question: str, instructions: str) -> str:
         return "repeats its instructions"
     if _ABOUT_TEXT.search(question):
         return "speaks of the text that it was asked about"
-    if _BROKEN.search(question):
+    if _BROKEN.search(question) or question.count("`") % 2:
         return "has marks of code, a defined term or an end that lost its word"
     points = _ONE_OF_ITS_KIND.search(question) or _POINTS_BACK.match(question)
     return "does not say which thing it asks about" if points and not _NAMED.search(question) else ""

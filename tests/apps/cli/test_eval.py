@@ -34,7 +34,7 @@ def run(kraq: WarmShell, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     """A folder in which a table of one's own was run, and what the command said."""
     folder = tmp_path_factory.mktemp("eval")
     (folder / "mine.toml").write_text(TABLE)
-    done = kraq("eval", "mine.toml", "--data", EXAMPLE, "--tokens", "2500", "--limit", "2", "--json", cwd=folder)
+    done = kraq("bench", "mine.toml", "--data", EXAMPLE, "--tokens", "2500", "--limit", "2", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)
 
@@ -121,9 +121,9 @@ def test_the_papers_tables_fit_a_narrow_terminal(kraq: WarmShell, tmp_path: Path
 
 
 def test_help_names_the_tables(kraq: WarmShell, tmp_path: Path) -> None:
-    done = kraq("eval", "--help", cwd=tmp_path)
+    done = kraq("bench", "--help", cwd=tmp_path)
     words = done.stdout.split()
-    for name in (*TABLES, "asked", "list"):
+    for name in (*TABLES, "diversity", "list"):
         assert name in words or f"{name}," in words or f"{name}." in words
 
 
@@ -138,7 +138,7 @@ def test_the_papers_tables_are_listed_with_the_command_that_runs_each(kraq: Warm
 
 def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kraq: WarmShell, tmp_path: Path) -> None:
     words: list[str | Path] = ["--data", EXAMPLE, "--tokens", "2500", "--limit", "1"]
-    done = kraq("eval", "kraq-2", *words, "--judge", "none", "--metric", "recall", "--json", cwd=tmp_path)
+    done = kraq("bench", "kraq-2", *words, "--judge", "none", "--metric", "recall", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     [run] = json.loads(done.stdout)["runs"]
     assert run["header"]["extra"]["table"]["metrics"] == ["paper_match", "recall"]
@@ -150,14 +150,15 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
     ("words", "code", "says"),
     [
         (["eval", "nonsense"], 2, "nonsense"),
-        (["eval", "none.toml"], 2, "There is no table of systems"),
-        (["eval", "combined", "--data", "nowhere"], 1, "kraq bench fetch"),
-        (["eval", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
-        (["eval", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),
-        (["eval", "kraq-fig2"], 2, "Its command: kraq finetune generator"),
-        (["eval", "list", "--paper", "bert"], 2, "No paper is called bert"),
+        (["bench", "nonsense"], 2, "There is no table 'nonsense'"),
+        (["bench", "none.toml"], 2, "There is no table of systems"),
+        (["bench", "combined", "--data", "nowhere"], 1, "kraq bench fetch"),
+        (["bench", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
+        (["bench", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),
+        (["bench", "kraq-fig2"], 2, "Its command: kraq finetune generator"),
+        (["bench", "list", "--paper", "bert"], 2, "No paper is called bert"),
         (["eval", "none.kraq", "q.csv"], 1, "There is no file 'q.csv'"),
-        (["report", "nowhere"], 1, "holds no run"),
+        (["eval", "report", "nowhere"], 1, "holds no run"),
     ],
 )
 def test_bad_input_gets_a_message_and_an_exit_code(

@@ -11,7 +11,7 @@ from tests.conftest import WarmShell
 @pytest.mark.parametrize(
     ("words", "messages"),
     [
-        (["eval", "kraq-99"], ["no command, table or index 'kraq-99'", "did you mean 'kraq-9'?", "kraq bench list"]),
+        (["bench", "kraq-99"], ["no table 'kraq-99'", "did you mean 'kraq-9'?", "kraq bench list"]),
         (["eval", "askd", "x"], ["did you mean 'asked'?"]),
         (["export", "x", "--out", "y", "--format", "datset"], ["'datset' is not one of 'parquet', 'graphml'"]),
     ],

@@ -14,11 +14,45 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.settings import EMBEDDED, EncoderSettings, RoleSettings, Settings
 
+ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [
     "Mira Tolan repaired the old lamp in 1902. Orrin Vale paid Mira Tolan for the lamp.",
     "The great storm of 1903 destroyed the harbor of Harrow. Orrin Vale left Harrow.",
 ]
 DOCUMENTS = [Document(str(number), "Harrow", text) for number, text in enumerate(TEXTS)]
+MOST_CALLS = 265_000
+"""Calls of functions of this library for an index of twelve passages. Whoever makes it more says why."""
+COUNTED = """
+import itertools, json, sys, threading
+from pathlib import Path
+from kraq_dspy import Document, build_index
+from kraq_dspy.embedded.reading.pipeline import pipeline
+
+lines = Path(sys.argv[2]).read_text("utf-8").splitlines()[:13]
+documents = [Document(str(n), row["title"], row["text"]) for n, row in enumerate(map(json.loads, lines))]
+pipeline()  # so that this process parses, and its calls count
+build_index(documents[:1], f"{sys.argv[1]}/first.kraq")
+
+calls = itertools.count()
+def count(frame, event, argument):
+    if event == "call" and "kraq_dspy" in frame.f_code.co_filename:
+        next(calls)
+threading.setprofile(count)
+sys.setprofile(count)
+build_index(documents[1:], f"{sys.argv[1]}/second.kraq")
+sys.setprofile(None)
+print(next(calls))
+"""
+ASK = """
+import sys
+from kraq_dspy.apps.cli import main
+
+sys.argv = ["kraq", "ask", sys.argv[1], "Who repaired the old lamp?"]
+try:
+    main()
+finally:
+    print(sorted({"spacy", "thinc", "tiktoken", "py3langid"} & sys.modules.keys()))
+"""
 BUILD = """
 import sys
 from kraq_dspy import Settings, build_index
@@ -66,3 +100,21 @@ def test_where_another_model_asks_than_extracts_the_parse_of_what_is_asked_is_ke
         passages = IndexedPassages(index, load_embedder(EncoderSettings()))
         assert passages.analyses(index.ids(Chunk)).keys() == set(index.ids(Chunk))
         assert index.manifest.models["generator"] == EMBEDDED
+
+
+def test_an_index_of_twelve_passages_makes_no_more_calls_than_it_did(tmp_path: Path) -> None:
+    passages = ROOT / "examples" / "hotpotqa-mini" / "corpus.jsonl"
+    command = [sys.executable, "-c", COUNTED, str(tmp_path), str(passages)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert int(done.stdout or 0), done.stderr
+    assert int(done.stdout) <= MOST_CALLS
+
+
+def test_a_question_in_a_new_process_loads_no_tokenizer_of_cl100k_no_parser_and_no_model_of_languages(
+    tmp_path: Path,
+) -> None:
+    build_index(DOCUMENTS, tmp_path / "x.kraq")
+    command = [sys.executable, "-c", ASK, str(tmp_path / "x.kraq")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Mira Tolan" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
