@@ -21,7 +21,7 @@ from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.joint import joint_grids
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
-from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
+from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
 from kraq_dspy.eval.recorded import default_metrics_of
 from kraq_dspy.eval.refused import is_answerable
@@ -187,6 +187,8 @@ def evaluate(
     """
     if not title:
         title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
+    if isinstance(metrics, str):
+        metrics = [metrics]
     if isinstance(metrics, Mapping):
         metrics = [own_metric(function, name=name) for name, function in metrics.items()]
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
@@ -205,7 +207,8 @@ def evaluate(
 
         notes = [questions.learned_note(left_out)] if left_out else []
         unread = questions.unread_note(examples)
-        notes_of_questions = tuple(filter(None, (unknown, withdrawn_note, unread)))
+        unknown_gold = questions.no_answers_note(examples) if any(map(_needs_answers, scorer.names)) else ""
+        notes_of_questions = tuple(filter(None, (unknown, withdrawn_note, unread, unknown_gold)))
         notes += notes_of_questions
         header = _header(title, opened, examples, scorer, space, seed=seed, concurrency=concurrency, notes=notes)
         folder = None if out is None else Path(out)
@@ -367,6 +370,10 @@ def _header(
             **(space.learned_from if space else {}),  # who may read what the rows hold
         },
     )
+
+
+def _needs_answers(name: str) -> bool:
+    return name in METRICS and "answers" in METRICS[name].needs
 
 
 def _most_passages(k: int, metrics: Sequence[str]) -> int:
