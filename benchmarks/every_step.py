@@ -107,7 +107,7 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
     words: list[list[str]] = [
         ["domain", "corpus.jsonl", "--passages", "3", *model],
         ["index", "corpus.jsonl", "--out", "docs.kraq", "--random-questions", *model, *many],
-        *(["precompute", "docs.kraq", flag, *model] for flag in ("--qa-pairs", "--raptor", "--graph", "--k2rag")),
+        *(["precompute", "docs.kraq", flag, *model] for flag in ("qa-pairs", "raptor", "graph", "k2rag")),
         ["precompute", "docs.kraq", "--top-n", "20"],
         ["faq", "seed", "docs.kraq", "--limit", str(2 * options.questions), "--approve", *model, *many],
         ["faq", "synthesize", "docs.kraq", "--limit", str(2 * options.questions), "--approve", *model, *many],
