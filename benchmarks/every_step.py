@@ -131,7 +131,8 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
     words += [
         ["optimize", "answering", "--dev", "questions.jsonl", "--index", "docs.kraq", "--out", "answering.json",
          "--demos", "1", "--candidates", "2", "--force", *model],
-        ["finetune", "pairs", "--dataset", "musique", "--limit", str(2 * options.questions), "--out", "pairs.jsonl", *model],
+        ["finetune", "pairs", "--dataset", "musique", "--limit", str(2 * options.questions),
+         "--out", "pairs.jsonl", *model],
     ]  # fmt: skip
     commands: list[tuple[str, Callable[[], object]]] = [(" ".join(line), partial(run_kraq, line)) for line in words]
     role = RoleSettings(model=options.lm, api_base=options.api_base, temperature=0.0)
