@@ -165,7 +165,8 @@ class _McpClient:
         if not system.mcp.startswith(("http://", "https://")):
             command, *arguments = shlex.split(system.mcp)
             server = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
-        self._make = lambda: Client(server)
+        make: Any = Client
+        self._make = lambda: make(server)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="kraq-mcp-client", daemon=True).start()
         self._client: Any = None
