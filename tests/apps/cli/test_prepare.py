@@ -1,4 +1,4 @@
-"""Runs `kraq precompute qa-pairs|--raptor|--graph` in this process, and the programs over what it makes."""
+"""Runs `kraq precompute qa-pairs|raptor|graph` in this process, and the programs over what it makes."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Folds words to what they mean, so that "leaves", "left" and "departure" are one, and lists those that a question has.
 
-The tables stand in `words.toml`. Two words are the same if they share a key.
+The tables stand in `meaning.toml`. Two words are the same if they share a key.
 
 >>> same("paid", "price"), same("begins", "end")
 (True, False)
@@ -18,7 +18,7 @@ from kraq_dspy.embedded.word_forms import base_of
 from kraq_dspy.language.text import WORD, stem
 from kraq_dspy.language.vocabulary import STOP
 
-_TABLE = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+_TABLE = tomllib.loads(Path(__file__).with_name("meaning.toml").read_text("utf-8"))
 _IRREGULAR: dict[str, str] = dict(pair.split("/") for pair in _TABLE["irregular"].split())
 _PREFIX = 5  # letters from which on a word that another begins with is the same: "install", "installer"
 _LONGER, _LONGEST_ENDING = 3, 4

@@ -1,6 +1,6 @@
 """Scores what the embedded model reads from small corpora: short answers that are right or false, sentences, refusals.
 
-python -m tests.embedded.short_answers.score first_hundred --wrong
+python -m tests.embedded.quoting.score first_hundred --wrong
 """
 
 import re
