@@ -22,7 +22,7 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +165,7 @@ class _McpClient:
         if not system.mcp.startswith(("http://", "https://")):
             command, *arguments = shlex.split(system.mcp)
             server = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
-        make: Any = Client
-        self._make = lambda: make(server)
+        self._make = partial(Client, server)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="kraq-mcp-client", daemon=True).start()
         self._client: Any = None
