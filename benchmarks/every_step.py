@@ -105,12 +105,23 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
     model = ["--lm", options.lm, *(["--api-base", options.api_base] if options.api_base else [])]
     many = ["--concurrency", str(options.concurrency)]
     words: list[list[str]] = [
-        ["domain", "corpus.jsonl", "--passages", "3", *model],
+        ["index", "corpus.jsonl", "--domain", *model],
         ["index", "corpus.jsonl", "--out", "docs.kraq", "--random-questions", *model, *many],
-        *(["precompute", "docs.kraq", flag, *model] for flag in ("--qa-pairs", "--raptor", "--graph", "--k2rag")),
+        *(["precompute", "docs.kraq", flag, *model] for flag in ("qa-pairs", "raptor", "graph", "k2rag")),
         ["precompute", "docs.kraq", "--top-n", "20"],
         ["faq", "seed", "docs.kraq", "--limit", str(2 * options.questions), "--approve", *model, *many],
-        ["faq", "synthesize", "docs.kraq", "--limit", str(2 * options.questions), "--approve", *model, *many],
+        [
+            "faq",
+            "seed",
+            "docs.kraq",
+            "--of",
+            "passages",
+            "--limit",
+            str(2 * options.questions),
+            "--approve",
+            *model,
+            *many,
+        ],
     ]
     for question in (row["question"] for row in questions):
         ask = ["ask", "docs.kraq", question, *model]
@@ -120,7 +131,8 @@ def steps(options: Any, questions: Sequence[Row]) -> list[tuple[str, Callable[[]
     words += [
         ["optimize", "answering", "--dev", "questions.jsonl", "--index", "docs.kraq", "--out", "answering.json",
          "--demos", "1", "--candidates", "2", "--force", *model],
-        ["pairs", "--dataset", "musique", "--limit", str(2 * options.questions), "--out", "pairs.jsonl", *model],
+        ["finetune", "pairs", "--dataset", "musique", "--limit", str(2 * options.questions),
+         "--out", "pairs.jsonl", *model],
     ]  # fmt: skip
     commands: list[tuple[str, Callable[[], object]]] = [(" ".join(line), partial(run_kraq, line)) for line in words]
     role = RoleSettings(model=options.lm, api_base=options.api_base, temperature=0.0)

@@ -526,6 +526,7 @@ class GoldPassage:
 
 
 NEW, APPROVED, REJECTED, STALE = "new", "approved", "rejected", "stale"
+MADE, OWN = "made", "own"
 """The statuses of a row of a test set."""
 
 
@@ -538,7 +539,8 @@ class TestsetRow:
     while the `hidden_documents` are hidden. `nuggets` are statements that a good answer to a broad
     question makes. `overlap` is the share of the question's words that its passages contain.
     `solved_by` names the retrievers that found all of its documents when kraq made the row.
-    `model` names the model that asked, or the one that worded what the parse had asked.
+    `model` names the model that asked, or the one that worded what the parse had asked. `half` is
+    "made" for a row made of statements, "own" for a question of the index itself, "" for others.
     `checks` names the checks that it passed. `status` is "new", "approved", "rejected" or "stale"
     (its passages have changed); `kraq eval` skips rejected and stale rows.
 
@@ -564,6 +566,7 @@ class TestsetRow:
     model: str = ""
     checks: tuple[str, ...] = ()
     status: str = "new"
+    half: str = ""
 
     @property
     def is_answerable(self) -> bool:

@@ -1,6 +1,7 @@
 """Writes docs/reference/commands.md from the commands themselves: `python scripts/commands_reference.py`."""
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,31 @@ with 0 when it is done, 1 when it failed, 2 for wrong use or settings, and 130 w
 """
 
 
+SHARED = 4
+"""Commands that take an option in the same words; from so many on, the page explains the option once."""
+COLUMNS = "| option | meaning | default |\n|---|---|---|"
+
+
 def reference() -> str:
-    """The page: groups, commands and options in the order of help."""
+    """The page: groups, commands and options in the order of help; what many commands share, once before them."""
     root: Any = get_command(make_app())
     context = typer.Context(root, info_name="kraq")
-    parts = [HEAD, _overview(root), "## Options of every command", _table(root.params, context)]
+    counts = Counter(
+        row
+        for commands in COMMANDS.values()
+        for name in commands
+        for command, words in _leaves(root.commands[name], f"kraq {name}")
+        for row in _rows(command.params, typer.Context(command, info_name=words))
+    )
+    shared = {row for row, count in counts.items() if count >= SHARED and row.startswith("| `-")}
+    parts = [
+        HEAD, _overview(root), "## Options of every command", "\n".join([COLUMNS, *_rows(root.params, context)]),
+        "## Options that several commands take", "\n".join([COLUMNS, *(row for row in counts if row in shared)]),
+    ]  # fmt: skip
     for panel, commands in COMMANDS.items():
         parts.append(f"## {panel}")
         for name in commands:
-            parts.extend(_sections(root.commands[name], f"kraq {name}"))
+            parts.extend(_sections(root.commands[name], f"kraq {name}", shared))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -45,17 +62,32 @@ def _overview(root: Any) -> str:
     return "\n".join(rows)
 
 
-def _sections(command: Any, words: str) -> Iterator[str]:
+def _leaves(command: Any, words: str) -> Iterator[tuple[Any, str]]:
+    """The command, or those of a group, each with the words that call it."""
+    if not hasattr(command, "commands"):
+        yield command, words
+        return
+    for name, member in command.commands.items():
+        yield from _leaves(member, f"{words} {name}")
+
+
+def _sections(command: Any, words: str, shared: set[str]) -> Iterator[str]:
     context = typer.Context(command, info_name=words)
     if hasattr(command, "commands"):
         yield f"### `{words}`\n\n{_text(command.help)}"
         for name, member in command.commands.items():
-            yield from _sections(member, f"{words} {name}")
+            yield from _sections(member, f"{words} {name}", shared)
         return
     arguments = " ".join(
         _argument(parameter) for parameter in command.params if parameter.param_type_name == "argument"
     )
-    yield f"### `{f'{words} {arguments}'.strip()}`\n\n{_text(command.help)}\n\n{_table(command.params, context)}"
+    rows = _rows(command.params, context)
+    own = [row for row in rows if row not in shared]
+    also = [row.split(" | ")[0].removeprefix("| ").split(", ")[0].split(" ")[0] for row in rows if row in shared]
+    parts = [f"### `{f'{words} {arguments}'.strip()}`", _text(command.help)]
+    parts += ["\n".join([COLUMNS, *own])] if own else []
+    parts += [f"Also: {', '.join(also)}."] if also else []
+    yield "\n\n".join(parts)
 
 
 def _argument(argument: Any) -> str:
@@ -67,8 +99,9 @@ def _text(text: str | None) -> str:
     return inspect.cleandoc(text or "").replace("\\[", "[")
 
 
-def _table(parameters: Any, context: Any) -> str:
-    rows = ["| option | meaning | default |", "|---|---|---|"]
+def _rows(parameters: Any, context: Any) -> list[str]:
+    """A row of the table for each parameter, a command's own options first."""
+    rows = []
     for parameter in sorted(parameters, key=lambda each: bool(each.rich_help_panel)):  # its own options first
         if parameter.name in ("install_completion", "show_completion"):
             continue
@@ -82,7 +115,7 @@ def _table(parameters: Any, context: Any) -> str:
         default = "" if shown in (None, False, "", ()) or parameter.required else f"`{shown}`"
         meaning = f"{_text(parameter.help)}{' (required)' if parameter.required else ''}"
         rows.append(f"| {names.replace('|', chr(92) + '|')} | {meaning.replace('|', chr(92) + '|')} | {default} |")
-    return "\n".join(rows)
+    return rows
 
 
 if __name__ == "__main__":

@@ -36,6 +36,11 @@ _PERMISSIVE = re.compile(
 )
 
 
+SHIPPED = {"docutils": "Public Domain AND BSD License AND Python Software Foundation License"}
+"""What holds for the files of a wheel whose metadata name the license of a file that is not in it: the GPL is that of
+docutils' Emacs mode (its COPYING.rst)."""
+
+
 @dataclass(frozen=True)
 class Licensed:
     """A package that is installed, and why."""
@@ -53,7 +58,7 @@ def packages_of(extras: Iterable[str] = ()) -> list[Licensed]:
     found = {}
     for name, needed_by in _closure(extras):
         package = distribution(name)
-        text = license_of(package)
+        text = SHIPPED.get(name) or license_of(package)
         found[name] = Licensed(name, package.version, text, kind_of(text), needed_by)
     return [found[name] for name in sorted(found)]
 

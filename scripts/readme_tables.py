@@ -18,7 +18,7 @@ from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS_PAGE = ROOT / "docs" / "guide" / "programs.md"
 RETRIEVERS_PAGE = ROOT / "docs" / "guide" / "retrievers.md"
-OPTIMIZING_PAGE = ROOT / "docs" / "guide" / "optimizing.md"
+STEPS_PAGE = ROOT / "docs" / "reference" / "steps.md"
 SIGNATURES = ROOT / "kraq_dspy" / "signatures" / "__init__.py"
 WIDTHS = (21, 52, 18)
 """Of the columns of the table in the signatures, in characters."""
@@ -40,7 +40,7 @@ def retriever_table() -> str:
 
 
 def states_table() -> str:
-    rows = ["| signature | step | commands that take its state | in Python |", "|---|---|---|---|"]
+    rows = ["| signature | step | commands that load it | in Python |", "|---|---|---|---|"]
     for name in signatures.NAMES:
         steps = [step.name for step in STEPS.values() if name in [each.__name__ for each in step.signatures]]
         askers = [ASKERS[each] for each in asked_by(name)]
@@ -53,7 +53,7 @@ def states_table() -> str:
 def steps_table() -> str:
     """A row for each step that is optimized by name, for a reader of the guide."""
     rows = [
-        "| step | signatures | module | role | inputs | what is right | metrics (the first by default) | own rows |",
+        "| step | signatures | module | role | inputs | label | metrics (the first by default) | made from the index |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for step in STEPS.values():
@@ -86,8 +86,8 @@ def written() -> dict[Path, str]:
     return {
         PROGRAMS_PAGE: with_block(PROGRAMS_PAGE.read_text("utf-8"), "programs", program_table()),
         RETRIEVERS_PAGE: with_block(RETRIEVERS_PAGE.read_text("utf-8"), "retrievers", retriever_table()),
-        OPTIMIZING_PAGE: with_block(
-            with_block(OPTIMIZING_PAGE.read_text("utf-8"), "steps", steps_table()), "states", states_table()
+        STEPS_PAGE: with_block(
+            with_block(STEPS_PAGE.read_text("utf-8"), "steps", steps_table()), "states", states_table()
         ),
         SIGNATURES: with_block(SIGNATURES.read_text("utf-8"), "steps", steps_comment(), "# {}"),
     }
@@ -115,7 +115,7 @@ def _shown_right(step: OptimizableStep) -> Sequence[str]:
 
 def _metrics(step: OptimizableStep) -> str:
     if step.metric_names == tuple(METRICS):
-        return f"{step.metric_names[0]}, {step.metric_names[1]}, ... ([all](evaluate.md#metrics))"
+        return f"{step.metric_names[0]}, {step.metric_names[1]}, ... ([all](../guide/evaluate.md#metrics))"
     return ", ".join(step.metric_names)
 
 

@@ -15,6 +15,7 @@ DISTRIBUTION = {  # where a package is imported by another name than it is insta
     "sklearn": "scikit-learn",
     "pptx": "python-pptx",
     "yaml": "pyyaml",
+    "markdown_it": "markdown-it-py",
     "llama_index": "llama-index-core",
     "opentelemetry": "opentelemetry-api",
     "pydantic_core": "pydantic",  # which requires it in exactly one version

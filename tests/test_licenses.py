@@ -40,6 +40,12 @@ def test_the_default_installation_brings_no_copyleft_and_nothing_unknown() -> No
     assert refused == []
 
 
+def test_the_file_of_docutils_that_is_under_the_gpl_is_not_in_its_wheel() -> None:
+    files = [str(file) for file in licenses.distribution("docutils").files or ()]
+    assert files
+    assert [name for name in files if name.endswith(".el") or "emacs" in name] == []
+
+
 @pytest.mark.parametrize("license", ["GPL-3.0-only", "LGPL-2.1-or-later", "AGPL-3.0-only"])
 def test_a_package_under_copyleft_that_a_default_one_requires_would_be_seen(
     license: str, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from kraq_dspy._internal.display import as_html
 
 ANSWER = "answer"
+_EVIDENCE = ("context", "passages")
 REFUSAL = "refusal"
 """The `source` of a prediction that says that the documents do not answer."""
 REFUSED = "The documents do not answer this question."
@@ -38,6 +39,14 @@ class RagPrediction(dspy.Prediction):
         copied._completions = prediction._completions
         copied._lm_usage = prediction._lm_usage
         return copied
+
+    def __getattr__(self, name: str) -> Any:
+        """The fields; without a field of that name, `context` and `passages` are the texts of the `hits`, as DSPy's
+        metrics of evidence read them."""
+        fields = self.__dict__.get("_store", {})
+        if name in _EVIDENCE and name not in fields and "hits" in fields:
+            return [hit.chunk.passage for hit in fields["hits"]]
+        return super().__getattr__(name)
 
     def keys(self, include_dspy: bool = False) -> list[str]:
         names = list(super().keys(include_dspy))

@@ -1,4 +1,4 @@
-"""Answers by pointing: the sentence nearest to the question, behind the words in it that the question asks for."""
+"""Answers by quoting: the sentence nearest to the question, behind the one value that it has for it, if it has one."""
 
 import math
 import re
@@ -7,60 +7,61 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from kraq_dspy.embedded.asking.other_languages import asked_in
-from kraq_dspy.embedded.evidence import POINTS_BACK, Evidence, alone, context_of
+from kraq_dspy.embedded.meaning import is_in, keys_of, vocabulary_of
 from kraq_dspy.embedded.names import names_in
-from kraq_dspy.embedded.short_answers.comparison import (
-    comparative_in,
-    kinds_compared,
-    says_measure,
-    stated,
-    two_named,
-    wants_less,
-)
-from kraq_dspy.embedded.short_answers.described import Telling, described_in
-from kraq_dspy.embedded.short_answers.german import AskedInGerman, is_told_in_german, read_german, short_in_german
-from kraq_dspy.embedded.short_answers.meaning import is_in, keys_of, vocabulary_of
-from kraq_dspy.embedded.short_answers.question import CLOSED, Asked, read
-from kraq_dspy.embedded.short_answers.sense import sense_of
-from kraq_dspy.embedded.short_answers.short import BRACKETED, only_value, short_answer_in, sizes_in
-from kraq_dspy.embedded.short_answers.table import cell_in, with_rows_as_sentences
-from kraq_dspy.embedded.short_answers.told import is_told
-from kraq_dspy.embedded.when_or_where import telling_when_or_where
-from kraq_dspy.embedded.yes_or_no import yes_or_no
+from kraq_dspy.embedded.table import with_rows_as_sentences
+from kraq_dspy.embedded.told import telling
+from kraq_dspy.embedded.value import BRACKETED, CLOSED, NOT, YEAR, value_in, verdict_in
 from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences
 from kraq_dspy.language.told import is_english, language_of, language_of_question, plain_language
+from kraq_dspy.language.vocabulary import NO_NAMES
 
 UNKNOWN = "I do not know"
-THAN = re.compile(
-    r"^(?:is|are|was|were|does|do|did) (?P<first>[^,?]+?) (?:(?:cost|weigh|take|last|go|run|rise|reach)s? )?"
-    r"(?:much |far )?(?:more |less )?(?:\w+er|more|less|fewer|\w+) than (?P<second>[^,?\d]+)\?*$",
-    re.IGNORECASE,
+POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
+"""How a sentence begins that is about what its passage's title names."""
+_NAME_OF_FILE = re.compile(
+    r"_|^(?:README|NEWS|CHANGES|CHANGELOG|LICENSE|COPYING|AUTHORS|INSTALL|CONTRIBUTING|TODO|INDEX)$", re.IGNORECASE
 )
-"""A question whether one thing is more so than another."""
-LATER = re.compile(
-    r"\b(later|latest|younger|youngest|newer|more recent(ly)?|most recent(ly)?|last|second)\b", re.IGNORECASE
+_EITHER = re.compile(
+    r"\b(?:[Ww]ho|[Ww]hich|[Ww]hat|[Ww]hose)\b[^?]*?(?:[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9]))"
+    r"(?P<first>[^,?]+?),? or (?P<second>[^?]+)"
 )
-EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
+"""A question for one of two that it names behind a comma or by a capital: "Which is older, the Oren or the Sila?"."""
+_MORE = re.compile(r"\b(?:more|most|less|least|fewer|\w{2,}(?:er|est))\b(?! or)")
+"""What compares by something that no plain rule reads."""
+_BOTH = re.compile(r"\b(?:both|same|also|each|and)\b", re.IGNORECASE)
+_NATION = re.compile(r"\b(?:nationality|country)\b", re.IGNORECASE)
+_LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|more recent(?:ly)?|last|second)\b", re.IGNORECASE)
+_EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
 
 MORE = 2
 """Words of the question that a second sentence must have and the first lacks."""
 READ = 6
-"""How many of the nearest sentences are read for a short answer."""
+"""How many of the nearest sentences are read for a value."""
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
 TOLD = 12  # sentences of an account
 EARLIER_ASKED = 0.5  # weight of a word that stands in an earlier question alone
-ENTITLED = 2  # first sentences of a passage, which say what its title is
-_OF_AGE = re.compile(r"\bage\b|\bliv(?:ed|es)\b")
-"""What is asked for that no date tells."""
 KNOWN = 0.3  # share of a question's words, rare ones counted more, which passages in another language have to have
-DEFINES = 1.0  # what a sentence is nearer that says what the thing is which a question in another language asks about
 
 Similar = Callable[[str, Sequence[str]], Sequence[float]]
 """Similarities of a question to texts; the encoder's cosines, or zeros without one."""
 _WITHIN = re.compile(r"In “(?P<title>[^”]+)”, ")
 """How a question says which text is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sentence, the title of its passage, and how near it is to the question.
+
+    `above` is what it goes on from: its heading, and the sentence before one that begins with "it" or "the".
+    """
+
+    text: str
+    title: str
+    passage: int
+    score: float
+    above: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,134 +109,118 @@ def _within_named_text(question: str, passages: Sequence[str]) -> tuple[str, Seq
 
 
 def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | None:
-    """Answer by the kind of the question: yes or no, one of two, or what a word asks for."""
+    """Quote the nearest sentence that has a value, or else the nearest one and what goes on from it."""
     if question.isupper():
         question = question.lower()
     question, passages = _within_named_text(question, passages)
-    evidence = telling_when_or_where(question, passages, nearest(question, passages, similar))
+    evidence = nearest(question, passages, similar)
     if not evidence:
         return None
 
     language = _language(question, passages)
     question = last_question(question)
-    readings = _Readings(
-        read(question) if is_english(question, evidence[0].text) else None,
-        read_german(question) if language == "de" else None,
-    )
-    if not _may_be_answered(readings, evidence, passages):
-        return None
-    reply = _pointed_at(question, passages, evidence, readings)
-    return reply or _of_chain(readings.english, _chain(question, evidence, language))
+    if is_english(question, evidence[0].text):
+        compared = _one_of_two(question, evidence) or _of_both(question, passages)
+        if compared is not None:
+            return compared
+        told = telling(question, [(part.text, _context_of(part)) for part in evidence], passages)
+        if told is None:
+            return None
+        evidence = [*(evidence[place] for place in told), *(part for n, part in enumerate(evidence) if n not in told)]
+        reply = _with_value(question, evidence)
+        if reply is not None:
+            return reply
+    return Reply("", tuple(map(_alone, _chain(question, evidence, language))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Readings:
-    """What a question asks for, as it is read in each language; None in one that it is not in."""
-
-    english: Asked | None
-    german: AskedInGerman | None
-
-
-def _may_be_answered(readings: _Readings, evidence: Sequence[Evidence], passages: Sequence[str]) -> bool:
-    """Whether the passages have the words without which nothing answers the question."""
-    english, german = readings.english, readings.german
-    if english is not None and not is_told(english, [(part.text, context_of(part)) for part in evidence], passages):
-        return False
-    return german is None or is_told_in_german(german, passages)
-
-
-def _pointed_at(question: str, passages: Sequence[str], evidence: list[Evidence], readings: _Readings) -> Reply | None:
-    """The verdict, the one of two, or the words that the question asks for; None if nothing is sure."""
-    english, german = readings.english, readings.german
-    reply = _verdict(question, passages, evidence) if english is not None else None
-    reply = reply or _one_of_two(question, passages, evidence)
-    if reply is None and english is not None:
-        reply = _short_of_one(english, evidence) or _described(english, evidence)
-    if reply is None and german is not None:
-        reply = _short_in_german(german, evidence)
-    return reply
-
-
-def _one_of_two(question: str, passages: Sequence[str], evidence: list[Evidence]) -> Reply | None:
-    """What is said of two things that the question names, by their own passages where no sentence compares them."""
-    names = two_named(question)
-    if not names:
-        return None
-    reply = _of_two(question, *names, evidence)
-    by_titles = None if _is_stated(question, names, evidence) else _by_titles(question, names, passages)
-    return by_titles or reply
-
-
-def _verdict(question: str, passages: Sequence[str], evidence: list[Evidence]) -> Reply | None:
-    """A yes or a no; None if the question wants another answer."""
-    if compared := THAN.match(question):
-        return _whether_more(question, compared["first"], compared["second"], evidence)
-    if CLOSED.match(question):
-        first = evidence[0]
-        verdict, supporting = yes_or_no(question, passages, f"{first.title}: {first.text}")
-        return Reply(verdict, supporting or (alone(first),))
+def _with_value(question: str, evidence: Sequence[Evidence]) -> Reply | None:
+    """The nearest sentence that has one value for the question, or plainly says yes or no to it; None if none does."""
+    find = verdict_in if CLOSED.match(question) else value_in
+    for part in evidence[: 1 if find is verdict_in else READ]:
+        if span := find(question, part.text, part.title):
+            return Reply(span, (_alone(part),))
     return None
 
 
-def _short_of_one(asked: Asked, evidence: Sequence[Evidence]) -> Reply | None:
-    """The short answer of the nearest sentence that has one."""
-    for part in evidence[:READ]:
-        if span := short_answer_in(asked, part.text, context_of(part), part.title) or _cell(asked, part):
-            return Reply(span, (alone(part),))
-    return None
-
-
-def _cell(asked: Asked, part: Evidence) -> str:
-    """The cell of a table's row that a question for a value asks for by row and column."""
-    if not asked.kinds or asked.limits:
-        return ""
-    return cell_in(part.text, [word.lower() for word in re.findall(r"\w+", asked.question)])
-
-
-def _short_in_german(asked: AskedInGerman, evidence: Sequence[Evidence]) -> Reply | None:
-    """The short answer of the nearest German sentence that has one."""
-    for part in evidence[:READ]:
-        if span := short_in_german(asked, part.text, context_of(part)):
-            return Reply(span, (alone(part),))
-    return None
-
-
-def _described(asked: Asked, evidence: Sequence[Evidence]) -> Reply | None:
-    """The thing that is all that the question says of it."""
-    described = described_in(asked, [Telling(part.text, part.title, part.above) for part in evidence])
-    if described is None:
+def _one_of_two(question: str, evidence: Sequence[Evidence]) -> Reply | None:
+    """The one of two named things that is earlier or later, or of which alone most words of the question are told; no
+    value where neither decides, and None if the question names no two."""
+    either = _EITHER.search(question)
+    if either is None:
         return None
-    name, place = described
-    return Reply(name, (alone(evidence[place]),))
+    names = [name.strip(' "“”') for name in either.group("first", "second")]
+    accounts = [_telling_of(name, evidence) for name in names]
+    shown = tuple(dict.fromkeys(_alone(account[0]) for account in accounts if account)) or (_alone(evidence[0]),)
+
+    is_later, is_earlier = _LATER.search(question) is not None, _EARLIER.search(question) is not None
+    if is_later or is_earlier:
+        years = [_first_year(account) for account in accounts]
+        is_told_of_both = all(years) and years[0] != years[1] and is_later != is_earlier
+        place = int((years[0] < years[1]) == is_later)
+        return Reply(names[place] if is_told_of_both else "", shown)
+
+    if _MORE.search(question):
+        return Reply("", shown)
+    beyond_names = set(content_words(question)) - {word for name in names for word in content_words(name)}
+    counts = [_most_shared(beyond_names, account) for account in accounts]
+    if counts[0] == counts[1]:
+        return Reply("", shown)
+    place = int(counts[1] > counts[0])
+    return Reply(names[place], (_alone(accounts[place][0]),))
 
 
-def _of_chain(asked: Asked | None, chain: Sequence[Evidence]) -> Reply:
-    """The sentences of a chain, behind the short answer of an English question of two steps."""
-    span = _short_of_chain(asked, chain) if asked is not None and not asked.is_plain else ""
-    return Reply(span, tuple(map(alone, chain)))
+def _of_both(question: str, passages: Sequence[str]) -> Reply | None:
+    """Whether both of two named things have most of what the question says, or one nationality; None for a question of
+    another form, and where a passage of either is missing."""
+    names = names_in(question[question.find(" ") + 1 :])[:2] if CLOSED.match(question) else []
+    accounts = [_told_of(name, passages) for name in names]
+    if len(accounts) < 2 or not all(accounts) or not _BOTH.search(question):
+        return None
+
+    first, second = (" ".join(account) for account in accounts)
+    shown = tuple(dict.fromkeys(account[0] for account in accounts))
+    if _NATION.search(question):
+        shared = NO_NAMES & set(re.findall(r"\w+", first)) & set(re.findall(r"\w+", second))
+        return Reply("yes" if shared else "no", shown)
+    if NOT.search(f"{question} {first} {second}"):
+        return Reply("", shown)
+
+    asked = set(content_words(question)) - {word for name in names for word in content_words(name)}
+    counts = [len(asked & set(content_words(account))) for account in (first, second)]
+    return Reply("yes" if min(counts) * 2 > len(asked) else "no", shown)
 
 
-def _short_of_chain(asked: Asked, chain: Sequence[Evidence]) -> str:
-    """The short answer to a question of two steps: of the sentence that has the words which the other lacks, or the
-    only value of its kind in both.
+def _told_of(name: str, passages: Sequence[str]) -> list[str]:
+    """The first two sentences of the passage that has the name for its title."""
+    titled = (passage for passage in passages if BRACKETED.sub("", parted(passage)[0].strip()) == name)
+    return next((sentences(parted(passage)[1])[:2] for passage in titled), [])
 
-    One word may stand in neither: a novel "by" somebody is that author's.
+
+def _first_year(account: Sequence[Evidence]) -> int:
+    """The earliest year of the nearest sentence that has one; 0 if none has."""
+    return next((min(map(int, years)) for part in account if (years := YEAR.findall(part.text))), 0)
+
+
+def _context_of(part: Evidence) -> str:
+    """What stands above a sentence: the title of its passage, and what it goes on from."""
+    return f"{part.title}\n{part.above}"
+
+
+def _alone(part: Evidence) -> str:
+    """The sentence so that it can stand alone: behind the title of its passage where it says "he" or "it" for that."""
+    hides = POINTS_BACK.match(part.text) and is_subject(part.title) and BRACKETED.sub("", part.title) not in part.text
+    return f"{part.title}: {part.text}" if hides else part.text
+
+
+def is_subject(title: str) -> bool:
+    """Whether a title may name what its text is about: no name of a file, which a text without a title has.
+
+    >>> [is_subject(title) for title in ("Don Juan", "1920 (film)", "notes-2024", "Plan_B", "README")]
+    [True, True, False, False, False]
     """
-    pairs = [(chain[1], chain[0]), (chain[0], chain[1])] if len(chain) == 2 else []
-    for part, other in pairs:
-        keys_of_other = sense_of(other.text) | sense_of(other.title)
-        own = sense_of(part.text) | sense_of(part.title)
-        nowhere = [word for word in asked.words if not is_in(word.keys, keys_of_other | own)]
-        if len(nowhere) > 1:
-            break
-        left = tuple(word for word in asked.words if not is_in(word.keys, keys_of_other) and word not in nowhere)
-        names = tuple(name for name in asked.names if name not in f"{other.title} {other.text}")
-        if left and len(left) < len(asked.words):
-            rest = replace(asked, words=left, names=names)
-            span = short_answer_in(rest, part.text, context_of(part), part.title)
-            if span:
-                return span
-    return only_value(asked, [(part.text, part.title) for part in chain])
+    title = BRACKETED.sub("", title)
+    is_small = any(letter.islower() for letter in title) and not any(letter.isupper() for letter in title)
+    return bool(title) and not is_small and not _NAME_OF_FILE.search(title)
 
 
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
@@ -260,8 +245,7 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     highest = sharing[0].score
     rated = []
     for sentence, cosine in zip(sharing, cosines, strict=True):
-        defines = _defines(sentence.text, question, language)
-        nearness = sentence.score / highest + cosine + DEFINES * defines
+        nearness = sentence.score / highest + cosine
         rated.append(replace(sentence, score=nearness))
 
     rated.sort(key=lambda sentence: -sentence.score)
@@ -320,18 +304,6 @@ def _with_what_they_announce(texts: Sequence[str]) -> list[str]:
         announces = text.endswith(":") and following
         whole.append(f"{text} {following}" if announces else text)
     return whole
-
-
-def _defines(sentence: str, question: str, language: str) -> bool:
-    """Whether a sentence in another language than English says what the thing is that the question asks about.
-
-    >>> _defines("dpkg ist ein Programm für Pakete.", "Was ist dpkg?", "de")
-    True
-    """
-    if language == "en":
-        return False
-    begun_large = sentence[:1].upper() + sentence[1:]  # names of programs begin small
-    return asked_in(language, [], [begun_large]).casefold() == question.strip().casefold()
 
 
 def last_question(question: str) -> str:
@@ -416,129 +388,6 @@ def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evide
 
     others = [part for part in evidence[1:] if goes_on(part) or tells_more(part)]
     return [first, *sorted(others, key=lambda part: -gain(part))[:1]]
-
-
-def _of_two(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
-    """Choose from two named things: by a sentence that compares them, by a value that is told of each, or, where
-    nothing is compared, by the words that are told of one alone. Where none of these decides, return the nearest
-    sentences about both."""
-    about_first = _telling_of(first, evidence)
-    about_second = _telling_of(second, evidence)
-    comparative = comparative_in(question)
-    if comparative or LATER.search(question) or EARLIER.search(question):
-        return _compared(question, comparative, (first, second), (about_first, about_second), evidence)
-
-    names = {*content_words(first), *content_words(second)}
-    beyond_names = set(content_words(question)) - names
-    n_first, n_second = _most_shared(beyond_names, about_first), _most_shared(beyond_names, about_second)
-    if n_first == n_second or not beyond_names:
-        return Reply(
-            "",
-            tuple(dict.fromkeys(alone(part) for part in (*about_first[:1], *about_second[:1])))
-            or (alone(evidence[0]),),
-        )
-    chosen, about = (first, about_first) if n_first > n_second else (second, about_second)
-    return Reply(chosen, (alone(about[0]),))
-
-
-def _whether_more(question: str, first: str, second: str, evidence: list[Evidence]) -> Reply:
-    """Say whether the first of two is more so than the second, or neither where nothing plainly says it."""
-    accounts = (_telling_of(first, evidence), _telling_of(second, evidence))
-    reply = _compared(question, comparative_in(question), (first, second), accounts, evidence)
-    verdicts = {first: "yes", second: "no"}
-    return Reply(verdicts.get(reply.span, ""), reply.support)
-
-
-def _compared(
-    question: str,
-    comparative: str,
-    names: tuple[str, str],
-    accounts: tuple[list[Evidence], list[Evidence]],
-    evidence: Sequence[Evidence],
-) -> Reply:
-    """Choose the one of which a sentence says that it is more so, or whose date or measure is."""
-    if comparative:
-        for part in evidence:
-            if more := stated(comparative, *names, part.text):
-                return Reply(more, (alone(part),))
-
-    comparative = comparative or _order_in(question)
-    if not comparative:
-        return Reply("", (alone(evidence[0]),))
-    reply = _more_by_value(question, comparative, names, accounts)
-    if reply is not None:
-        return reply
-    both = tuple(dict.fromkeys(alone(part) for account in accounts for part in account[:1]))
-    return Reply("", both or (alone(evidence[0]),))
-
-
-def _order_in(question: str) -> str:
-    """ "later" or "earlier" for a question that orders two things in time, "" for another."""
-    if EARLIER.search(question):
-        return "earlier"
-    return "later" if LATER.search(question) else ""
-
-
-def _is_stated(question: str, names: tuple[str, str], evidence: Sequence[Evidence]) -> bool:
-    """Whether a sentence compares the two."""
-    comparative = comparative_in(question)
-    return bool(comparative) and any(stated(comparative, *names, part.text) for part in evidence)
-
-
-def _by_titles(question: str, names: tuple[str, str], passages: Sequence[str]) -> Reply | None:
-    """The one whose value is larger, or smaller, by what the passages say that have the names for titles: such a
-    sentence may share fewer words with the question than others. None if it is not told of both."""
-    comparative = comparative_in(question) or _order_in(question)
-    first, second = (_entitled(name, comparative, passages) for name in names)
-    if not comparative or not first or not second or _OF_AGE.search(question):
-        return None
-    return _more_by_value(question, comparative, names, (first, second))
-
-
-def _entitled(name: str, comparative: str, passages: Sequence[str]) -> list[Evidence]:
-    """The first sentences of each passage whose title is the name; a measure has to be of what is compared."""
-    folded_name = _bare_words(name)
-    first_sentences = []
-    for number, passage in enumerate(passages):
-        title, body = parted(passage)
-        own = sentences(body)[:ENTITLED] if title and _bare_words(BRACKETED.sub("", title)) == folded_name else []
-        first_sentences += [Evidence(text, title, number, 0.0) for text in own if says_measure(comparative, text)]
-    return first_sentences
-
-
-def _bare_words(name: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", name.casefold()) if word not in ("the", "a", "an")]
-
-
-def _more_by_value(
-    question: str, comparative: str, names: tuple[str, str], accounts: tuple[list[Evidence], list[Evidence]]
-) -> Reply | None:
-    """The one whose value is larger, or smaller, of the first kind that is told of both; None if none is or they are
-    equal."""
-    for kind in kinds_compared(comparative):
-        measured = _measured(kind, names[0], question, accounts[0])
-        other_measured = _measured(kind, names[1], question, accounts[1])
-        if measured is None or other_measured is None:
-            continue
-
-        (size, part), (other_size, other_part) = measured, other_measured
-        if size == other_size:
-            return None
-        is_first = (size < other_size) == wants_less(comparative, kind)
-        support = tuple(dict.fromkeys((alone(part), alone(other_part))))
-        return Reply(names[0] if is_first else names[1], support)
-    return None
-
-
-def _measured(kind: str, name: str, question: str, account: Sequence[Evidence]) -> tuple[float, Evidence] | None:
-    """The size of the only value of a kind that is told of a name; of dates the earliest year."""
-    for part in account:
-        sizes = sizes_in(kind, name, question, part.text)
-        if kind == "date" and sizes:
-            return min(sizes), part
-        if len(sizes) == 1:
-            return sizes[0], part
-    return None
 
 
 def _telling_of(name: str, evidence: Sequence[Evidence]) -> list[Evidence]:

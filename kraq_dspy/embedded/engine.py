@@ -94,6 +94,11 @@ class EmbeddedEngine(SharedByCopies):
         the names of the answer to a question, or of all inputs, and a text the answer, or the gist;
         what else there is gets the text, for `fitted` to read."""
         kind, choices = task.outputs[name], task.choices.get(name, ())
+        annotation = task.annotations.get(name, "list[str]")
+        if len(task.inputs) == 1 and kind != "str" and annotation not in ("list", "list[str]"):
+            return _everything(
+                task
+            )  # what the text says itself, or an error of `fitted`: nothing tells how likely it is
         is_asked = "question" in task.inputs and len(task.inputs) > 1
         if is_asked and kind in ("int", "float", "union", "optional"):
             return self._guessed_text(task)
@@ -119,9 +124,9 @@ class EmbeddedEngine(SharedByCopies):
     def _guessed_list(self, task: Task, annotation: str) -> Any:
         """The names of the short answer, or the answer alone; none without one. Of other things than texts `fitted`
         finds them in the answer."""
-        response, _ = short_answer(task.text("question"), task.evidence(), self.similar)
+        response, rationale = short_answer(task.text("question"), task.evidence(), self.similar)
         if annotation not in ("list", "list[str]"):
-            return response
+            return "" if rationale.startswith(response) else response  # a sentence says other values, too
         return [] if response == UNKNOWN else names_in(response) or [response]
 
     def _guessed_text(self, task: Task) -> str:

@@ -1,7 +1,7 @@
 """Reads a step and its inputs out of the prompt that an adapter of DSPy's wrote, and writes its values as the reply.
 
 A model of DSPy's is handed messages alone, so this is the one way in for every adapter: DSPy's chat and JSON formats,
-ours, and one of your own (docs/decisions/embedded-prompts.md).
+ours, and one of your own (docs/decisions.md).
 """
 
 import json

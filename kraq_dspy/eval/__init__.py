@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
-    from kraq_dspy.eval.calibration import Calibrated as Calibrated
-    from kraq_dspy.eval.calibration import calibrated as calibrated
     from kraq_dspy.eval.coverage import Coverage as Coverage
     from kraq_dspy.eval.coverage import coverage_of as coverage_of
     from kraq_dspy.eval.datasets import Dataset as Dataset
@@ -25,6 +23,8 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.datasets import load_dataset as load_dataset
     from kraq_dspy.eval.evaluation import Evaluation as Evaluation
     from kraq_dspy.eval.evaluation import evaluate as evaluate
+    from kraq_dspy.eval.halves import Decision as Decision
+    from kraq_dspy.eval.halves import decide as decide
     from kraq_dspy.eval.judges import BinaryJudge as BinaryJudge
     from kraq_dspy.eval.judges import Groundedness as Groundedness
     from kraq_dspy.eval.judges import RubricJudge as RubricJudge
@@ -74,9 +74,9 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy.eval.calibration": ("Calibrated", "calibrated"),
         "kraq_dspy.eval.datasets": ("Dataset", "Example", "fetch_dataset", "load_dataset"),
         "kraq_dspy.eval.evaluation": ("Evaluation", "evaluate"),
+        "kraq_dspy.eval.halves": ("Decision", "decide"),
         "kraq_dspy.eval.judges": ("BinaryJudge", "Groundedness", "RubricJudge"),
         "kraq_dspy.eval.metrics.for_dspy": (
             "Metric", "answer_found", "bleu_1", "bleu_4", "substring_match", "exact_match", "grounded", "meteor",

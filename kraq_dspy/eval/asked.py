@@ -120,6 +120,8 @@ def measured(
                 outcome = ask()
         finally:
             about["usage"] = spent.to_dict()
+            if half := example.metadata.get("half"):
+                about["half"] = half
         row = row_of(outcome)
     except ENDS_THE_RUN:
         raise

@@ -19,9 +19,9 @@ from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
-from kraq_dspy.eval.joint import joint_grids
+from kraq_dspy.eval.halves import LEAST_OF_PEOPLE, Decision, about_made, as_peoples, require_halves
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
-from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
+from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
 from kraq_dspy.eval.recorded import default_metrics_of
 from kraq_dspy.eval.refused import is_answerable
@@ -76,6 +76,11 @@ class Evaluation:
             raise EvaluationError(f"There is no score of {metric!r} for {system or 'the first system'!r}.")
         return cell.interval.estimate
 
+    def decisions(self, metric: str | None = None) -> tuple[Decision, ...]:
+        """What two halves of a test set, and human questions, decide of each pair of systems by a metric, the first
+        by default. Empty without two halves."""
+        return tuple(self.summary.decisions.get(metric or next(iter(self.summary.metrics), ""), ()))
+
     def failed(self, metric: str | None = None, *, below: float = 1.0) -> list[ResultRow]:
         """The rows without an answer, or whose `metric` (the first one by default) is `below`, the worst first."""
         return failed_rows(self.rows, metric or next(iter(self.summary.metrics), ""), below)
@@ -83,12 +88,11 @@ class Evaluation:
     def write_report(self, folder: str | Path) -> list[Path]:
         """Write `report.html` into the folder: figures, differences drawn, and a row for each question.
 
-        The page is one file that loads nothing; its tables can be sorted and its questions filtered. If people's
-        questions were asked beside a test set (`kraq eval --human`), what both say together comes first.
+        The page is one file that loads nothing; its tables can be sorted and its questions filtered.
         """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        return write_report(self._as_table, place, in_front=joint_grids(self.folder))
+        return write_report(self._as_table, place)
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each question of each system.
@@ -130,6 +134,7 @@ def evaluate(
     devset: QuestionSource,
     metrics: Sequence[str | Metric | Callable[..., Any]] | Mapping[str, Callable[..., Any]] | None = None,
     *,
+    human: QuestionSource | None = None,
     space: Workspace | None = None,
     columns: QuestionColumns = FOUND,
     encoding: str = "",
@@ -154,6 +159,8 @@ def evaluate(
         metrics: names (`named_metric`; "judge", "groundedness" and others ask the model for the
             role judge), Metrics or functions, or functions by name; without any, those that the
             questions have gold data for.
+        human: human questions, three at least, that decide with the two halves of a test set
+            (`kraq_dspy.eval.halves`).
         space: the index that a program of your own works over: its models answer where the program
             names none.
         columns: names of columns that are not found by themselves.
@@ -187,9 +194,13 @@ def evaluate(
     """
     if not title:
         title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
+    if isinstance(metrics, str):
+        metrics = [metrics]
     if isinstance(metrics, Mapping):
         metrics = [own_metric(function, name=name) for name, function in metrics.items()]
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
+    if human is not None:
+        read_examples += _peoples(questions.read_questions(human, columns, encoding=encoding), read_examples)
     every_example, withdrawn_note = _without_withdrawn(read_examples)
 
     with ExitStack() as stack:
@@ -205,7 +216,8 @@ def evaluate(
 
         notes = [questions.learned_note(left_out)] if left_out else []
         unread = questions.unread_note(examples)
-        notes_of_questions = tuple(filter(None, (unknown, withdrawn_note, unread)))
+        unknown_gold = questions.no_answers_note(examples) if any(map(_needs_answers, scorer.names)) else ""
+        notes_of_questions = tuple(filter(None, (unknown, withdrawn_note, unread, unknown_gold)))
         notes += notes_of_questions
         header = _header(title, opened, examples, scorer, space, seed=seed, concurrency=concurrency, notes=notes)
         folder = None if out is None else Path(out)
@@ -223,6 +235,17 @@ def evaluate(
 
     summary = summarise_run(header, writer.rows(), seed=seed)
     return Evaluation(summary, folder, left_out, notes_of_questions)
+
+
+def _peoples(asked: list[Example], made: list[Example]) -> list[Example]:
+    """Human questions as rows beside a test set. Raises EvaluationError for too few of them, and for a set without
+    two halves."""
+    if len(asked) < LEAST_OF_PEOPLE:
+        raise EvaluationError(
+            f"There are {counted(len(asked), 'human question')}; expected {LEAST_OF_PEOPLE} at least, and better ten."
+        )
+    require_halves(made)
+    return as_peoples(asked)
 
 
 def _not_learned_from(examples: list[Example], space: Workspace | None) -> list[Example]:
@@ -364,9 +387,14 @@ def _header(
             "in_flight": concurrency,
             "notes": notes,
             "data": checksum_of(examples),
+            **about_made(examples),
             **(space.learned_from if space else {}),  # who may read what the rows hold
         },
     )
+
+
+def _needs_answers(name: str) -> bool:
+    return name in METRICS and "answers" in METRICS[name].needs
 
 
 def _most_passages(k: int, metrics: Sequence[str]) -> int:

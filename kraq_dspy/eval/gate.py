@@ -12,8 +12,10 @@ from pathlib import Path
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.comparing import compare_runs
+from kraq_dspy.eval.halves import Decision
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS
 from kraq_dspy.eval.scoring import is_built_in
+from kraq_dspy.eval.statistics import Interval
 from kraq_dspy.eval.summary import Cell, RunSummary, summarise_run
 
 FIRST_OF = ("recall", "all_supporting", "hits", "ndcg", "mrr", "answer_found", "token_f1")
@@ -94,10 +96,8 @@ def require_other_folder(base: Path | None, now: Path) -> None:
         )
 
 
-def under_checks(run: RunSummary, thresholds: Mapping[str, float], *, of_testset: bool = False) -> list[QualityCheck]:
+def under_checks(run: RunSummary, thresholds: Mapping[str, float]) -> list[QualityCheck]:
     """Whether the mean of each metric is at least its number, for every system. A question that failed counts as 0.
-
-    `of_testset` says in the text that the mean is the test set's, where human questions were asked beside it.
 
     Raises EvaluationError for a metric that the run does not have.
     """
@@ -112,9 +112,8 @@ def under_checks(run: RunSummary, thresholds: Mapping[str, float], *, of_testset
             mean, failed = _mean(cell), f" ({counted(cell.n_failed, 'question')} failed)" if cell.n_failed else ""
             passed = mean >= least
             words = f"{'at least' if passed else 'below'} {least:g}"
-            on_testset = " on the test set" if of_testset else ""
             of_kind = f" in {counted(system.n, 'question')} of the type {kind}" if kind else ""
-            text = f"{metric} of {system.name} is {mean:.3f}{of_kind}{on_testset}{failed}, {words}"
+            text = f"{metric} of {system.name} is {mean:.3f}{of_kind}{failed}, {words}"
             checks.append(QualityCheck(metric, system.name, passed, text))
     return checks
 
@@ -143,9 +142,10 @@ def _without_score(metric: str, system: str, metrics: Sequence[str]) -> str:
 
 
 def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None, seed: int = 0) -> list[QualityCheck]:
-    """Whether the interval of the paired difference to the base run lies below 0, for every system of both.
+    """Whether the base run was better, for every system of both.
 
-    It does if the paired randomisation test has a p below .05 (`paired_difference`), as in every table. Only questions
+    It was if the paired randomisation test has a p below .05 (`paired_difference`), as in every table; if both runs
+    have the two halves of a test set, if these decide so (`kraq_dspy.eval.halves.decide`). Only questions
     of both runs count, by id or by text (`compare_runs`), so a test set may grow. Without `metrics`, one decides: the
     first of `FIRST_OF` that both runs have. A system of which more questions fail than then is worse, whatever the
     others score.
@@ -160,14 +160,13 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
             difference = after.cells[metric].difference
             if difference is None:
                 continue
+            if decided := run.decisions.get(metric):
+                checks.append(_by_halves(metric, name, decided[0], _unpaired(run)))
+                continue
             cell = after.cells[metric]
             passed = not (cell.is_decided and difference.estimate < 0)
-            interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]"
             words = "no worse than" if passed else "worse than"
-            text = (
-                f"{metric} of {name} is {words} before: {difference.estimate:+.3f} {interval}, "
-                f"{counted(difference.n, 'question')}{_unpaired(run)}"
-            )
+            text = f"{metric} of {name} is {words} before: {_shown(difference)}{_unpaired(run)}"
             checks.append(QualityCheck(metric, name, passed, text))
 
         if after.n_failed > before.n_failed:
@@ -177,6 +176,28 @@ def worse_checks(base: Path, now: Path, *, metrics: Sequence[str] | None = None,
     if not checks:
         raise EvaluationError(f"{str(base)!r} and {str(now)!r} share no metric of: {', '.join(metrics or FIRST_OF)}.")
     return checks
+
+
+def _by_halves(metric: str, name: str, before_and_now: Decision, unpaired: str) -> QualityCheck:
+    """The check of a system by the decision on before - now."""
+    passed = before_and_now.verdict <= 0
+    words = "no worse than" if passed else "worse than"
+    by_half = []
+    for half, difference in before_and_now.differences.items():
+        by_half.append(f"{half} {_shown(_turned(difference.interval))}")
+    by = before_and_now.reason.removeprefix("open: ")
+    text = f"{metric} of {name} is {words} before ({by}): {'; '.join(by_half)}"
+    return QualityCheck(metric, name, passed, text + unpaired)
+
+
+def _turned(difference: Interval) -> Interval:
+    """What the second has more than the first."""
+    return dataclasses.replace(difference, estimate=-difference.estimate, low=-difference.high, high=-difference.low)
+
+
+def _shown(difference: Interval) -> str:
+    interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]"
+    return f"{difference.estimate:+.3f} {interval}, {counted(difference.n, 'question')}"
 
 
 def _unpaired(run: RunSummary) -> str:

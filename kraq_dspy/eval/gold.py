@@ -8,6 +8,9 @@
 
 import ast
 import contextlib
+import datetime
+import decimal
+import enum
 import json
 import math
 import re
@@ -66,6 +69,23 @@ def document_names(value: Any, *, in_table: bool = False) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def told(value: Any) -> str:
+    """An answer that is no text, as a person writes it: a whole number without decimals, a day without an hour.
+
+    >>> told(1962.0), told(True), told(datetime.datetime(2024, 3, 5))
+    ('1962', 'yes', '2024-03-05')
+    """
+    if isinstance(value, enum.Enum):
+        return told(value.value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float | decimal.Decimal) and value == value // 1:
+        return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    return str(value)
+
+
 def is_missing(value: Any) -> bool:
     """Whether there is no value: None, NaN, or an empty text or list."""
     value = _plain(value)
@@ -102,9 +122,7 @@ def _synonyms(value: Mapping[str, Any], in_table: bool) -> Iterable[str]:
 def _text(value: Any, in_table: bool) -> list[str]:
     if is_missing(value):
         return []
-    if isinstance(value, bool):
-        return ["yes" if value else "no"]
-    text = str(value).strip()
+    text = told(value).strip()
     return [] if in_table and text in MISSING_IN_TABLES else [text]
 
 

@@ -1,9 +1,11 @@
 """Puts the figures of a summary into grids of text, which terminal and page only draw."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kraq_dspy.errors import counted
+from kraq_dspy.eval.halves import HALVES, PEOPLE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, bootstrap_mean
@@ -43,9 +45,12 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
 
     for title, metrics in groups.items():
         parts.append(_scores(run, title, metrics))
-        if run.baseline and len(run.systems) > 1:
-            parts.append(_differences(run, title, metrics))
-    parts += [*_by_type(run), *_refusals(run)]
+        undecided = [metric for metric in metrics if metric not in run.decisions]
+        if undecided and run.baseline and len(run.systems) > 1:
+            parts.append(_differences(run, title, undecided))
+    made_half = run.header.extra.get("made_half", {})
+    parts += [decision_grid(metric, own, made_half) for metric, own in run.decisions.items()]
+    parts += [*_by_group(run, "half"), *_by_group(run, "type"), *_refusals(run)]
     if not brief:
         parts += [*_folds(run), *_latency(run), *_resources(run)]
 
@@ -269,11 +274,41 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     return Grid(name, ("system", *metrics), tuple(rows), frozenset(strong), note)
 
 
-def _by_type(run: RunSummary) -> Iterator[Grid]:
-    """The means of each type of question, where there are several types."""
+def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[str, Any]) -> Grid:
+    """What each half, and human questions, say of each pair of systems, and the decision."""
+    halves = [half for half in (*HALVES, PEOPLE) if any(half in each.differences for each in decided)]
+    rows, strong = [], set()
+    for place, each in enumerate(decided):
+        if each.verdict:
+            strong.add((place, len(halves) + 1))
+        cells = []
+        for half in halves:
+            difference = each.differences.get(half)
+            star = "*" if difference is not None and difference.is_decided else ""
+            cells.append("-" if difference is None else f"{_interval(difference.interval, signed=True)}{star}")
+        rows.append((f"{each.first} - {each.second}", *cells, each.text))
+
+    names = {half: f"{half}, n={max(_n_of(each, half) for each in decided)}" for half in halves}
+    n_decided = sum(each.verdict != 0 for each in decided)
+    note = (
+        f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
+        "both halves must decide alike, and people's mean must not be against. *: the half alone excludes 0 (95 %). "
+        f"{bias_note(made_half)}"
+    )
+    return Grid(f"{metric}: decisions", ("systems", *names.values(), "decision"), tuple(rows), frozenset(strong),
+                note.rstrip())  # fmt: skip
+
+
+def _n_of(decision: Decision, half: str) -> int:
+    difference = decision.differences.get(half)
+    return 0 if difference is None else difference.interval.n
+
+
+def _by_group(run: RunSummary, group: str) -> Iterator[Grid]:
+    """The means of each type, or half, of questions, where there are several."""
     by_type: dict[str, list[ResultRow]] = {}
     for row in run.rows:
-        by_type.setdefault(str(row.extra.get("type") or ""), []).append(row)
+        by_type.setdefault(str(row.extra.get(group) or ""), []).append(row)
     if len(by_type) < _SEVERAL:
         return
 
@@ -286,11 +321,11 @@ def _by_type(run: RunSummary) -> Iterator[Grid]:
             for metric in run.metrics:
                 scores = [row.metrics[metric] for row in own if metric in row.metrics]
                 cells.append(_interval(bootstrap_mean(scores)) if scores else "-")
-            name = kind or "no type"
+            name = kind or f"no {group}"
             rows.append((name if is_alone else f"{system.name}, {name}", *cells, str(len(own))))
-    note = "Means with 95 % intervals, over the questions of the type that the metric is defined for."
-    first = "type" if is_alone else "system and type"
-    yield Grid("Scores by type of question", (first, *run.metrics, "n"), tuple(rows), note=note)
+    note = f"Means with 95 % intervals, over the questions of the {group} that the metric is defined for."
+    first = group if is_alone else f"system and {group}"
+    yield Grid(f"Scores by {group} of question", (first, *run.metrics, "n"), tuple(rows), note=note)
 
 
 def _p(value: float) -> str:

@@ -332,6 +332,20 @@ def unread_note(examples: Sequence[Example]) -> str:
     return f"No question names its evidence, so there is no recall. If {name!r} does: --documents-column {name}"
 
 
+def no_answers_note(examples: Sequence[Example]) -> str:
+    """What a report says if no question has a right answer, but other columns; "" otherwise.
+
+    >>> no_answers_note([Example("q1", "Which city?", (), metadata={"expected_response": "Oslo"})])
+    "No question has a right answer. Its column may be one of 'expected_response': --answer-column NAME"
+    """
+    names = dict.fromkeys(name for example in examples for name in example.metadata)
+    if not names or any(example.answers or example.answer_items for example in examples):
+        return ""
+    return (
+        f"No question has a right answer. Its column may be one of {', '.join(map(repr, names))}: --answer-column NAME"
+    )
+
+
 def learned_note(count: int) -> str:
     """Return what a report says of the questions that were left out."""
     are = "question is" if count == 1 else "questions are"

@@ -6,13 +6,14 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.halves import Decision, decisions
 from kraq_dspy.eval.latency import Percentiles, stage_times
 from kraq_dspy.eval.refused import RefusalRates, refusal_rates
 from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, RunHeader, read_run
@@ -72,6 +73,9 @@ class SystemSummary:
 class RunSummary:
     """One table on one data set. `missing` counts the questions that a system was not asked yet (an unfinished run).
 
+    `decisions` by metric are those of a test set's two halves on each pair of systems; a metric that one half is not
+    defined for has none.
+
     >>> rows = [ResultRow("q1", "rag", metrics={"right": 1.0}), ResultRow("q2", "rag", metrics={"right": 0.0})]
     >>> summarise_run(RunHeader("mine", "questions", {}, {}, {}), rows).systems[0].cells["right"].interval.estimate
     0.5
@@ -82,6 +86,7 @@ class RunSummary:
     systems: tuple[SystemSummary, ...]
     missing: Mapping[str, int]
     rows: tuple[ResultRow, ...]
+    decisions: Mapping[str, tuple[Decision, ...]] = field(default_factory=dict)
 
     @property
     def table(self) -> Mapping[str, Any]:
@@ -94,8 +99,9 @@ class RunSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as JSON values, without the rows."""
-        fields = dataclasses.asdict(dataclasses.replace(self, rows=()))
+        fields = dataclasses.asdict(dataclasses.replace(self, rows=(), decisions={}))
         del fields["rows"]
+        fields["decisions"] = {metric: [each.to_dict() for each in own] for metric, own in self.decisions.items()}
         return fields
 
 
@@ -177,7 +183,9 @@ def summarise_run(
     for name, own in by_system.items():
         if len(own) < n_asked:
             missing[name] = n_asked - len(own)
-    return RunSummary(header, baseline, systems, missing, tuple(rows))
+    decided = {metric: tuple(decisions(rows, metric, seed=seed)) for metric in metrics}
+    decided = {metric: own for metric, own in decided.items() if own}
+    return RunSummary(header, baseline, systems, missing, tuple(rows), decided)
 
 
 def _rows_by_system(rows: Sequence[ResultRow], named: Iterable[str]) -> dict[str, list[ResultRow]]:

@@ -207,28 +207,12 @@ def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
     return list(words_of)
 
 
-def plain_question(language: str, names: Sequence[str]) -> str:
-    """Return what is said of the first name, or of the first two; "" without any."""
-    questions = LANGUAGES["questions"]
-    about_one, about_two = questions.get(language, questions["en"])  # more languages are told than asked in
-    if language == "de":
-        names = [name.removeprefix("Der ").removeprefix("Die ").removeprefix("Das ") for name in names]
-    return about_two.format(*names) if len(names) > 1 else about_one.format(*names) if names else ""
+def plain_question(names: Sequence[str]) -> str:
+    """The plain English question about a name, or about the first two; "" without any.
 
-
-def is_plain_question(question: str, languages: Iterable[str]) -> bool:
-    """Whether a question is one that `plain_question` asks of any names in one of these languages.
-
-    >>> is_plain_question("Que dit-on sur Marie Curie ?", ["fr"]), is_plain_question("Qui est Marie Curie ?", ["fr"])
-    (True, False)
+    >>> plain_question(["Ada"]), plain_question(["Ada", "Byron"])
+    ('What is said about Ada?', 'What is said about Ada and Byron?')
     """
-    forms = chain.from_iterable(LANGUAGES["questions"][language] for language in languages)
-    return any(_has_form(question, form) for form in forms)
-
-
-def _has_form(question: str, form: str) -> bool:
-    """Whether the question is the form with something in the place of each name."""
-    begin, *between, end = form.replace("{1}", "{0}").split("{0}")
-    names = question[len(begin) : len(question) - len(end)]
-    is_framed = question.startswith(begin) and question.endswith(end) and bool(names)
-    return is_framed and all(part in names for part in between)
+    if len(names) > 1:
+        return f"What is said about {names[0]} and {names[1]}?"
+    return f"What is said about {names[0]}?" if names else ""

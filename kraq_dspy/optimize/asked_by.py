@@ -16,13 +16,13 @@ class Asker:
 
 
 ASKERS: Mapping[str, Asker] = {
-    "answering": Asker(("ask", "serve", "mcp", "eval", "select", "FAQ cache seed"), OPENED),
+    "answering": Asker(("ask", "serve", "mcp", "eval", "select", "faq seed"), OPENED),
     "conversation": Asker(("ask", "serve", "mcp"), f"{OPENED}, `space.ask(history=...)`"),
     "building": Asker(("index", "select"), "`build_index(optimized=[...])`"),
     "preparing": Asker(("precompute",), OPENED),
     "examining": Asker(("testset make", "testset update", "testset coverage"), f"{OPENED}, `make_testset`"),
     "judging": Asker(("eval",), f"{OPENED}, `evaluate(space=...)`"),
-    "synthesizing": Asker(("FAQ cache seed --of passages",), f"{OPENED}, `make_synthetic_pairs`"),
+    "synthesizing": Asker(("faq seed --of passages",), f"{OPENED}, `make_synthetic_pairs`"),
     "describing": Asker(("index --domain",), "`describe_domain(lm=LanguageModels(states=StepStates([...])))`"),
     "teaching": Asker(("finetune pairs",), "`load_state(step, FILE)`, `teach(step=...)`"),
     "rephrasing": Asker((), "`load_state` into the `rephrase` of the table of QA search"),

@@ -393,7 +393,7 @@ STEPS: Mapping[str, OptimizableStep] = {
         ),
         _step(
             "matching", FindSameQuestion, "answerer",
-            {"question": text_in, "faq": _numbered}, {"number": number_cell}, _number,
+            {"question": text_in, "catalogue": _numbered}, {"number": number_cell}, _number,
             (step_metrics.agreement_metric("number"),),
             index_rows.matching_rows, "its questions in other words, among the nearest others", labelled=True,
         ),

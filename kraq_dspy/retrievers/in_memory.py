@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.normalise import normalised_document
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.instructed import WeightedSentences
@@ -126,7 +127,8 @@ class Corpus(SharedByCopies):
         for text in texts:
             if not isinstance(text, str | Document):
                 raise TypeError(f"texts holds {text!r:.60}, a {type(text).__name__}; expected texts or documents.")
-            documents.append(text if isinstance(text, Document) else Document(content_id("document", text), "", text))
+            document = text if isinstance(text, Document) else Document(content_id("document", text), "", text)
+            documents.append(normalised_document(document))
         return cls(documents, encoder_of(embedder), settings or ChunkSettings())
 
     def precomputed(

@@ -40,7 +40,7 @@ class PageRankRetriever(Retrieving):
     last.
 
     The start depends on `k`: half of the budget must already resemble the question for the walk to add what does not.
-    Defaults from musique (`docs/decisions/retrieval.md`).
+    Defaults from musique (`docs/decisions.md`).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

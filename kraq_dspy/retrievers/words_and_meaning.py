@@ -79,7 +79,7 @@ class HybridRetriever(Retrieving):
     The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25.
     Each gets both cosines, so that neither side's scale decides. `ScaleOfCosines` standardises
     those of an encoder whose cosines are all high. `weight` is the paper's lambda, 0.8 there and
-    0.5 here, which found more on musique (`docs/decisions/retrieval.md`): 1 ranks by meaning alone,
+    0.5 here, which found more on musique (`docs/decisions.md`): 1 ranks by meaning alone,
     0 by words alone. The sparse vectors are tf-idf ones over the candidates (`sparse_cosines`): the
     paper names Okapi BM25, whose scores are no cosines.
 

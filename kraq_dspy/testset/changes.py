@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from kraq_dspy.embedded.asking.clozes.cloze import WORDS, is_person
 from kraq_dspy.embedded.names import with_another_name
 from kraq_dspy.embedded.reading.acts import SAID_ALOUD
 from kraq_dspy.embedded.reading.titles import speaker_of
 from kraq_dspy.embedded.reading.vocabulary import BEASTS, FIGURES, GENERAL
 from kraq_dspy.language.text import content_words, sentences
-from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import MONTHS
 from kraq_dspy.records import PHRASE, Chunk, Entity, TestsetRow
 from kraq_dspy.steps.direct import Item
@@ -45,9 +43,6 @@ _NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine"
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b{_COUNTS}")
 _MONTHS = tuple(month for month in MONTHS if month != "May")  # which begins questions, too
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\b(?= \d| of|\?)")
-_YEAR_BEFORE_SIGN = re.compile(r"(?<!\d)(?:1[0-9]|20)\d\d(?= ?年)")
-_MONTH_BEFORE_SIGN = re.compile(r"(?<!\d)(?:1[0-2]|[1-9])(?=月)")
-_OTHER_MONTHS = tuple(tuple(WORDS[language]["months"].split()) for language in ("de", "fr"))
 _FARTHEST = 12  # years between a year and the one that is put for it
 _VAGUE_KINDS = frozenset((PHRASE, "concept", "organisation", "product", ""))
 """Kinds whose names are too unlike for one to be put for another."""
@@ -100,7 +95,7 @@ class Changes:
         """Things of the question, each with one that may be put for it, the plainest first."""
         yield from self._figures_changed(source, text, chance)
         yield from _numbers_changed(text, chance)
-        yield from self._names_changed(question, text, chance, is_english=language_of(source.text) == "en")
+        yield from self._names_changed(question, text, chance)
         yield from self._phrases_changed(source, text, chance)
 
     def _speaker_changed(self, question: AskedQuestion, said_by: re.Match[str], chance: random.Random) -> Change | None:
@@ -145,21 +140,16 @@ class Changes:
         ]
         return Change(question, name, chance.choice(others)) if others else None
 
-    def _names_changed(
-        self, question: AskedQuestion, text: str, chance: random.Random, *, is_english: bool
-    ) -> Iterator[tuple[str, str]]:
-        """Names, each with another one of its kind; in other languages people's alone."""
+    def _names_changed(self, question: AskedQuestion, text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
+        """Names, each with another one of its kind and its number of words."""
         about = question.material.inputs["about"]
         names = [name for name in about if re.search(rf"(?<!\w)(?<!the ){re.escape(name)}(?!\w)", text)]
         for name in names:
             entity = self._entity_by_name.get(name)
             others = self._alike(entity, name) if entity is not None else []
-            if is_english:
-                are_sure = self._is_sure_name(name)
-                others = [other for other in others if are_sure and self._is_sure_name(other)]
-                others = [other for other in others if len(other.split()) == len(name.split())]
-            else:
-                others = [other for other in others if is_person(name.split()) and is_person(other.split())]
+            are_sure = self._is_sure_name(name)
+            others = [other for other in others if are_sure and self._is_sure_name(other)]
+            others = [other for other in others if len(other.split()) == len(name.split())]
             if others:
                 yield name, chance.choice(others)
 
@@ -310,12 +300,11 @@ def _is_whole_in(phrase: str, question: str) -> bool:
 
 def _numbers_changed(text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
     """Years, months and numbers, each with another one."""
-    for year in [*_YEAR.findall(text), *_YEAR_BEFORE_SIGN.findall(text)]:
+    for year in _YEAR.findall(text):
         years = chance.randint(2, _FARTHEST)
         yield year, str(int(year) - years)
     for month in _MONTH.findall(text):
         yield month, chance.choice([other for other in _MONTHS if other != month])
-    yield from _months_changed(text, chance)
     for word in _NUMBER_WORD.findall(text):
         yield word, chance.choice([other for other in _NUMBER_WORDS if other != word])
     for number in _NUMBER.findall(text):
@@ -326,17 +315,6 @@ def _numbers_changed(text: str, chance: random.Random) -> Iterator[tuple[str, st
 def _shares(words: set[str], chunk: Chunk) -> bool:
     """Whether a sentence has so much of a question that it may answer it."""
     return any(len(words & set(content_words(part))) >= SAID_OF_OTHER * len(words) for part in sentences(chunk.text))
-
-
-def _months_changed(text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
-    """Months of German and French by their names, those of Chinese and Japanese by their numbers."""
-    for months in _OTHER_MONTHS:
-        for month in months:
-            if re.search(rf"\b\d{{1,2}}\.? {month}\b|\b(?:im|en) {month}\b", text):
-                yield month, chance.choice([other for other in months if other != month])
-    for number in _MONTH_BEFORE_SIGN.findall(text):
-        other = chance.choice([month for month in range(1, 13) if month != int(number)])
-        yield f"{number}月", f"{other}月"
 
 
 def _says_of(other: str, rest: set[str], chunk: Chunk) -> bool:

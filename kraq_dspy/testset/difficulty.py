@@ -1,6 +1,5 @@
-"""Draws rows so that they are as hard as human questions: by the words that they share with
-their passages, and by how well they separate retrievers. Search by words and search by meaning
-find equally many."""
+"""Draws rows so that they share as many words with their passages as human questions do, and search by words and
+search by meaning find equally many."""
 
 import math
 import random
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from kraq_dspy.language.text import content_words
 from kraq_dspy.records import TestsetRow
 from kraq_dspy.testset import kinds
-from kraq_dspy.testset.item_response import MOST_TOLD
 
 BINS = (0.4, 0.6, 0.75, 0.9)
 """Upper ends of all bins of the overlap but the last, which ends at 1."""
@@ -27,14 +25,10 @@ MOST_EVENED = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A row that may be drawn. Of those of one `source` at most one is: they are wordings of one question.
-
-    `information` is what it tells of a retriever (`item_response.information`), in [0, .25].
-    """
+    """A row that may be drawn. Of those of one `source` at most one is: they are wordings of one question."""
 
     row: TestsetRow
     source: str
-    information: float = MOST_TOLD
 
 
 def overlap(question: str, passages: Sequence[str]) -> float:
@@ -54,10 +48,9 @@ def bin_of(share: float) -> int:
 
 def weight_of(candidate: Candidate, present: Mapping[int, int]) -> float:
     """Tell how often a row should be drawn, relative to others: more where human questions have
-    its overlap and few rows do, less where it tells little of a retriever. `present` counts rows by
-    bin."""
+    its overlap and few rows do. `present` counts rows by bin."""
     place = bin_of(candidate.row.overlap)
-    return PEOPLE[place] / present[place] * candidate.information / MOST_TOLD
+    return PEOPLE[place] / present[place]
 
 
 def evened(candidates: Sequence[Candidate], weights: Sequence[float]) -> list[float]:

@@ -3,7 +3,7 @@ rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
+from kraq_dspy.records import MADE, Chunk, GoldPassage, TestsetRow, content_id
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.testset.asking import CheckGold
 from kraq_dspy.testset.corpus import AskedQuestion, row_id
@@ -127,5 +127,6 @@ def row_of(question: AskedQuestion, pool: Pool, passages: Sequence[GoldPassage],
         solved_by=pool.solved_by(documents),
         model=model,
         checks=checks,
+        half=MADE,
     )
     return kind.row(row, question)

@@ -11,8 +11,10 @@ it cannot ask is left out, and said.
 
 import asyncio
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 
 import dspy
@@ -20,18 +22,16 @@ import dspy
 from kraq_dspy._internal.concurrency import gather_all, run_coroutine
 from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.records import Chunk, TestsetRow
+from kraq_dspy.records import OWN, Chunk, TestsetRow
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.testset import TESTSET_QUESTIONS, kinds
 from kraq_dspy.testset.changes import Changes, with_other_premises
-from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material
-from kraq_dspy.testset.difficulty import Candidate, draw, quotas
-from kraq_dspy.testset.gold import GoldCollector, row_of
+from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material, row_id
+from kraq_dspy.testset.difficulty import Candidate, draw, overlap, quotas
+from kraq_dspy.testset.gold import GoldCollector, gold_passage, row_of
 from kraq_dspy.testset.gold_finder import UNLIKE, GoldFinder, Pool
-from kraq_dspy.testset.item_response import MOST_TOLD, information
 from kraq_dspy.testset.kinds import materials_of
 from kraq_dspy.testset.questions import QuestionWriter
-from kraq_dspy.testset.rankers import Rankers
 from kraq_dspy.testset.steps import TestsetSteps, writer_role
 from kraq_dspy.testset.testset import Testset
 from kraq_dspy.workspace import Workspace
@@ -51,6 +51,8 @@ OVERSAMPLED, OVERSAMPLED_BY_RULES = 2.0, 3.0
 which cost nothing."""
 WITHOUT_ANSWER_BY_RULES = 2.0
 """The same of the kinds without an answer: some ask what a fact asks, too, and none of theirs costs anything."""
+OWN_DOCUMENTS = range(1, 11)
+"""Documents of a community whose question becomes a row: ten passages cannot hold more."""
 DO_NOT_KNOW = "I do not know"
 """The gold answer of a question that nothing answers, in the words that the answering signatures ask for."""
 
@@ -61,7 +63,8 @@ class TestsetPlan:
     made for each one kept (None: two by a model, three by rules).
 
     `gold_by` are the retrievers that passages are pooled from; without a graph, "pagerank" is left out. `only` are ids
-    of passages, of which the first of each question is one; None for all.
+    of passages, of which the first of each question is one; None for all. `own` is the most of the index's own
+    questions that make the other half: None for `n`, and for none where kinds or passages were chosen.
     """
 
     __test__ = False
@@ -72,6 +75,14 @@ class TestsetPlan:
     oversampled: float | None = None
     gold_by: tuple[str, ...] = UNLIKE
     only: frozenset[str] | None = None
+    own: int | None = None
+
+    @property
+    def most_own(self) -> int:
+        """How many of the index's own questions it has at most."""
+        if self.own is not None:
+            return self.own
+        return self.n if self.shares is None and self.only is None else 0
 
 
 def make_testset(
@@ -84,7 +95,10 @@ def make_testset(
     draft: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Testset:
-    """A test set of up to `n` questions, asked of all parts of the index.
+    """A test set of up to `n` questions made of statements, and up to as many of the index's own: two halves.
+
+    Each half is made in a way of its own, so their faults are unlike, and what both decide about two systems can be
+    trusted (`kraq_dspy.eval.halves`).
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     make_testset(space, 200).save("test.jsonl")
@@ -102,6 +116,36 @@ def make_testset(
     if plan.n < 1:
         raise ConfigError(f"A test set of {counted(plan.n, 'question')} was asked for; expected 1 or more.")
     return run_coroutine(_Maker(space, plan, draft, progress or SilentProgress()).make())
+
+
+def own_rows(space: Workspace, plan: TestsetPlan) -> list[TestsetRow]:
+    """Return the half of the questions that the index asked of its own communities, drawn by the plan's seed.
+
+    Gold are the documents of the community, one to ten; topics are left out, since nobody asks by them.
+    """
+    known = []
+    for question in space.index.questions(source="kraq"):
+        if len(question.document_ids) in OWN_DOCUMENTS and not question.is_topic:
+            known.append(question)
+    drawn = random.Random(plan.seed).sample(known, min(plan.most_own, len(known)))
+
+    rows = []
+    for question in drawn:
+        chunks = space.index.chunks_by_id(list(question.chunk_ids))
+        row = TestsetRow(
+            id=row_id(OWN, question.text),
+            question=question.text,
+            type=OWN,
+            supporting_ids=question.document_ids,
+            passages=tuple(gold_passage(chunk, ("community",)) for chunk in chunks),
+            community_id=question.community_id,
+            community_level=question.level,
+            overlap=round(overlap(question.text, [chunk.passage for chunk in chunks]), 3),
+            model=question.model,
+            half=OWN,
+        )
+        rows.append(row)
+    return rows
 
 
 def make_trainset(
@@ -206,14 +250,15 @@ class _Maker:
 
     async def make(self) -> Testset:
         rows = await self._distinct_rows()
-        chosen = draw(self._candidates(rows), self.plan.n, self.shares, seed=self.plan.seed)
+        chosen = draw(list(starmap(Candidate, rows)), self.plan.n, self.shares, seed=self.plan.seed)
         rejected = dict(sorted(self.steps.rejected.items()))
         present = {row.type for row in chosen}
         left_out = {}
         for kind in self.shares:
             if kind not in present:
                 left_out[kind] = self.left_out.get(kind, TAKEN)
-        return Testset(tuple(chosen), rejected, left_out, tuple(self.finder.retrievers))
+        own = own_rows(self.space, self.plan)
+        return Testset((*chosen, *own), rejected, left_out, tuple(self.finder.retrievers))
 
     async def _distinct_rows(self) -> list[tuple[TestsetRow, str]]:
         """Make more rows than are asked for, no two with the same question, each with its source.
@@ -243,18 +288,6 @@ class _Maker:
     def _n_sources(self, kind: str, count: int) -> int:
         """Return how many texts a kind is asked of, where `count` of its rows are to be drawn."""
         return round(count * _drawn_from(self.plan, kind, self.steps.generator))
-
-    def _candidates(self, rows: Sequence[tuple[TestsetRow, str]]) -> list[Candidate]:
-        """The rows with what they were asked of, and how much they tell of a retriever that nobody has measured yet."""
-        answerable = [row for row, _ in rows if row.is_answerable]
-        questions = [row.question for row in answerable]
-        documents = [row.supporting_ids for row in answerable]
-
-        vectors = self.space.index.chunk_vectors
-        rankers = Rankers(self.corpus.chunks, vectors, self.space.embedder)
-        shares_told = information(rankers.recalls(questions, documents)).tolist()
-        told_by_id = {row.id: share for row, share in zip(answerable, shares_told, strict=True)}
-        return [Candidate(row, source, told_by_id.get(row.id, MOST_TOLD)) for row, source in rows]
 
     async def _rows_of(self, kind: str, n_sources: int) -> list[tuple[TestsetRow, str]]:
         """Make rows of a kind from up to `n_sources` texts, each with the id of what it was asked of.

@@ -17,7 +17,7 @@ import dspy
 
 from kraq_dspy._internal.files import json_objects, replaced
 from kraq_dspy.errors import EvaluationError, import_extra
-from kraq_dspy.records import GoldPassage, TestsetRow
+from kraq_dspy.records import MADE, OWN, GoldPassage, TestsetRow
 from kraq_dspy.testset.difficulty import saturation
 from kraq_dspy.testset.gold_finder import UNLIKE
 
@@ -105,12 +105,14 @@ class Testset:
         return dict(Counter(row.type for row in self.rows))
 
     def about(self) -> dict[str, Any]:
-        """Return what there is to know of it before it is used: rows by kind, communities, overlap,
-        saturation."""
-        every, none = saturation(self.rows, len(self.gold_by))
-        shares = sorted(row.overlap for row in self.rows)
+        """Return what there is to know of it before it is used: rows by half and kind, communities, and of the made
+        half overlap and saturation."""
+        made = [row for row in self.rows if row.half != OWN]
+        every, none = saturation(made, len(self.gold_by))
+        shares = sorted(row.overlap for row in made)
         return {
             "rows": len(self.rows),
+            "halves": {MADE: len(made), OWN: len(self.rows) - len(made)},
             "kinds": self.counts(),
             "communities": len({row.community_id for row in self.rows if row.community_id}),
             "documents": len({document for row in self.rows for document in row.supporting_ids}),

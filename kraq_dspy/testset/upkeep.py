@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.ports import Progress
-from kraq_dspy.records import NEW, REJECTED, STALE, Chunk, Document, GoldPassage, TestsetRow, content_id
+from kraq_dspy.records import NEW, OWN, REJECTED, STALE, Chunk, Document, GoldPassage, Question, TestsetRow, content_id
 from kraq_dspy.testset import kinds
 from kraq_dspy.testset.changes import is_said
-from kraq_dspy.testset.making import TestsetPlan, make_testset
+from kraq_dspy.testset.making import TestsetPlan, make_testset, own_rows
 from kraq_dspy.testset.testset import Testset
 from kraq_dspy.workspace import Workspace
 
@@ -44,7 +44,8 @@ def update_testset(
     New ones are about documents that no row is about, or none but stale ones.
 
     A rejected row stays as it is. Any other is kept while each of its passages stands word for word in the same
-    document, wherever it is cut now. Without `new`, as many rows are added as became stale by this call. A question
+    document, wherever it is cut now. Without `new`, as many rows are added as became stale by
+    this call, of each half; `new` ones are made of statements. A question
     that nothing answered is stale once a passage says it.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
@@ -60,16 +61,19 @@ def update_testset(
     stale = sum(row.status == STALE for row in rows)
     moved = sum(now.passages != before.passages for now, before in zip(rows, testset, strict=True))
 
-    became_stale = sum(now.status == STALE != before.status for now, before in zip(rows, testset, strict=True))
-    n_new = became_stale if new is None else new
-    added: Sequence[TestsetRow] = ()
+    became_stale = [now for now, before in zip(rows, testset, strict=True) if now.status == STALE != before.status]
+    n_own = sum(row.half == OWN for row in became_stale) if new is None else 0
+    n_new = len(became_stale) - n_own if new is None else new
+    known = {row.id for row in rows}
+    every = own_rows(space, TestsetPlan(len(texts), seed=seed, own=space.index.count(Question))) if n_own else []
+    added = [row for row in every if row.id not in known][:n_own]
     if n_new:
         used = _documents_of(_not_stale(rows))
         rest = frozenset(chunk.id for chunk in chunks if chunk.document_id not in used)
-        plan = TestsetPlan(n_new, testset.counts() or None, seed, only=rest)
-        known = {row.id for row in rows}
+        counts = {kind: count for kind, count in testset.counts().items() if kind in kinds.KINDS}
+        plan = TestsetPlan(n_new, counts or None, seed, only=rest)
         made = make_testset(space, plan=plan, draft=draft, progress=progress) if rest else Testset(())
-        added = [row for row in made if row.id not in known]
+        added += [row for row in made if row.id not in known]
     whole = dataclasses.replace(testset, rows=(*rows, *added))
     unasked = len(texts.keys() - _documents_of(_not_stale(whole)))
     return TestsetUpdate(whole, len(rows) - stale - moved, moved, stale, len(added), unasked)

@@ -131,19 +131,9 @@ def test_of_two_with_a_year_the_earlier_is_the_answer() -> None:
     assert asked == {"question": "Who was born first, Les McCann or Trent Reznor?", "answer": "Les McCann"}
 
 
-def test_german_is_asked_in_german_and_a_language_without_rules_nothing() -> None:
+def test_other_languages_are_asked_nothing() -> None:
     german = "Der Zug\nDer Zug wurde in Bern von der Bahn im Jahr 1990 gebaut und ist nicht mehr in Betrieb."
-    spanish = "El tren\nEl tren fue construido en Berna por la compañía en el año 1990 y ya no está en servicio."
-
-    question = "Wann wurde der Zug in Bern von der Bahn gebaut?"
-    assert facts.fact_about(german) == {"question": question, "answer": "1990"}
-    assert facts.fact_about(spanish) == {"question": "", "answer": ""}
-
-
-def test_the_order_of_the_names_chooses_between_statements_of_another_language() -> None:
-    statements = [f"Die Brücke in Lund{place} wurde im Jahr 19{place} gebaut." for place in range(10, 22)]
-    passage = "Brücken\n" + " ".join(statements)
-    assert facts.fact_about(passage, ["Lund", "Orr"]) != facts.fact_about(passage, ["Orr", "Lund"])
+    assert facts.fact_about(german) == {"question": "", "answer": ""}
 
 
 def test_a_passage_answers_where_one_sentence_has_the_question_and_the_passage_the_answer() -> None:

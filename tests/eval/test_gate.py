@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.evaluation import state_of
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
 from kraq_dspy.eval.grids import changed_questions, unpaired_questions
-from kraq_dspy.eval.joint import joint_of_run, joint_worse_checks, own_questions
 from kraq_dspy.indexing import add_documents, build_index
 from kraq_dspy.records import Chunk, Document, Entity, Hit, Question, Relationship, Summary
 from kraq_dspy.workspace import Workspace
@@ -261,102 +259,58 @@ def test_an_index_that_lost_a_record_is_another_state(tmp_path: Path, kind: type
         assert state_of(space) != before
 
 
-def test_a_few_of_peoples_questions_are_asked_beside_the_testset(kraq: WarmShell, tmp_path: Path) -> None:
-    names = ["rhine", "ada", "bell", "mill", "inn", "light"]
+def halved(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows as two halves, which take turns."""
+    return [{**row, "half": ("made", "own")[number % 2]} for number, row in enumerate(rows)]
+
+
+def missing(numbers: set[int]):  # type: ignore[no-untyped-def]
+    """A retriever that finds the documents of all questions but these."""
+    find = finding(10_000)
+    return lambda question, k: [] if int(question.split()[1]) in numbers else find(question, k)
+
+
+def test_a_run_over_two_halves_is_worse_only_if_both_say_so(tmp_path: Path) -> None:
+    rows = halved(ROWS)
+    for name, lost in {"base": set(), "made": set(range(0, 60, 2)), "both": set(range(0, 60, 3))}.items():
+        evaluate({"find": missing(lost)}, rows, ["recall@5"], out=tmp_path / name)
+
+    [of_made] = worse_checks(tmp_path / "base", tmp_path / "made")
+    [of_both] = worse_checks(tmp_path / "base", tmp_path / "both")
+
+    assert (of_made.passed, of_both.passed) == (True, False)
+    assert "no worse than before (only the made half decides): made -1.000 [" in of_made.text
+    assert "worse than before (both halves): made -0.333 [" in of_both.text
+
+
+def test_peoples_questions_decide_with_the_halves_on_the_command_line(kraq: WarmShell, tmp_path: Path) -> None:
+    names = [f"{word}{number}" for number in range(8) for word in ("rhine", "ada", "bell", "mill", "inn")]
     build_index([Document(name, name.title(), f"The {name} is old, says Ida.") for name in names], tmp_path / "x.kraq")
     rows = [{"question": f"What of the {name}?", "supporting_ids": [name]} for name in names]
-    for file in ("testset", "few"):
-        (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    words = ("eval", tmp_path / "x.kraq", tmp_path / "testset.jsonl", "--retrieval-only", "--out")
-    beside = ("--human", tmp_path / "few.jsonl")
-    several = ("-r", "dense", "-r", "bm25", "-r", "hybrid", "--k", "1")
+    for file, lines in (("testset", halved(rows)), ("few", rows[:6]), ("plain", rows), ("two", rows[:2])):
+        (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), "utf-8")
 
-    one = kraq(*words, tmp_path / "run", *beside)
-    three = kraq(*words, tmp_path / "run", *beside, *several, "--fail-under", "recall@1=.1")
-    without = kraq(*words, tmp_path / "now", *beside, *several, "--fail-if-worse", tmp_path / "run" / "asked")
-    beside_both = kraq(*words, tmp_path / "now", *beside, *several, "--fail-if-worse", tmp_path / "run", "--json")
+    def evaluated(testset: str, out: str, *more: str | Path):  # type: ignore[no-untyped-def]
+        words = ("--retrieval-only", "-r", "dense", "-r", "bm25", "--k", "1", "--out", tmp_path / out)
+        return kraq("eval", tmp_path / "x.kraq", tmp_path / f"{testset}.jsonl", *words, *more)
 
-    assert one.returncode == 2
-    assert "Name several" in " ".join(one.stderr.split())
-    assert three.returncode == 0
-    told = " ".join(three.stdout.split())
-    assert "human questions and the test set together" in told
-    assert "6 human questions" in told
-    assert "on the test set, at least 0.1" in told
-    assert (tmp_path / "run" / "asked" / "rows.jsonl").exists()
-    assert "human questions and the test set together" in (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert "human questions and the test set together" in " ".join(
-        kraq("eval", "report", tmp_path / "run").stdout.split()
-    )
+    few = ("--human", tmp_path / "few.jsonl")
+    first = evaluated("testset", "run", *few, "--fail-under", "recall@1=.1")
+    second = evaluated("testset", "now", *few, "--fail-if-worse", tmp_path / "run", "--json")
+    without_halves = evaluated("plain", "plain", *few)
+    too_few = evaluated("testset", "two", "--human", tmp_path / "two.jsonl")
 
-    assert without.returncode == 1
-    assert "no human questions, so the test set alone would decide" in " ".join(without.stderr.split())
-    checks = json.loads(beside_both.stdout)["checks"]
-    assert [check["system"] for check in checks] == ["dense", "bm25", "hybrid"]
-    assert all("by 6 human questions and 6 rows of the test set" in check["text"] for check in checks)
-
-
-def test_the_gate_judges_before_and_now_by_peoples_questions_and_the_testset_together(tmp_path: Path) -> None:
-    """Two systems fall by a third of the questions: the few alone do not decide it, with the test set it is decided."""
-
-    def run_of(folder: Path, found: dict[str, int], *, peoples: int) -> Path:
-        few = [{**row, "id": f"few-{row['id']}"} for row in ROWS[::6]]
-        systems = {name: finding(n_found) for name, n_found in found.items()}
-        evaluate(systems, ROWS, ["recall@5"], out=folder)
-        evaluate(systems, few[:peoples], ["recall@5"], out=folder / "asked")
-        return folder
-
-    base = run_of(tmp_path / "base", {"find": 54, "other": 48}, peoples=10)
-    same = run_of(tmp_path / "same", {"find": 54, "other": 49}, peoples=10)
-    fell = run_of(tmp_path / "fell", {"find": 12, "other": 48}, peoples=10)
-
-    assert [check.passed for check in joint_worse_checks(base, same)] == [True, True]
-    of_find, of_other = joint_worse_checks(base, fell)
-    assert (of_find.passed, of_other.passed) == (False, True)
-    assert of_find.text.startswith("recall@5 of find is worse than before: -")
-    with pytest.raises(EvaluationError, match="no human questions"):
-        joint_worse_checks(tmp_path / "base" / "asked", fell)
-
-
-def test_the_joint_gate_tells_questions_that_fail_now(tmp_path: Path) -> None:
-    for name, options in (("base", {}), ("now", {"fails_at": 6})):
-        systems = {"find": finding(54, **options), "other": finding(50)}
-        evaluate(systems, ROWS, ["recall@5"], out=tmp_path / name)
-        evaluate(systems, ROWS[:10], ["recall@5"], out=tmp_path / name / "asked")
-
-    failed = [check for check in joint_worse_checks(tmp_path / "base", tmp_path / "now") if check.metric == "failed"]
-
-    assert [check.text for check in failed] == ["2 questions of find failed, 0 before"]
-
-
-def test_the_questions_of_the_index_judge_beside_the_testset_if_both_runs_asked_them(tmp_path: Path) -> None:
-    for name in ("base", "now", "without"):
-        systems = {"find": finding(54), "other": finding(20)}
-        evaluate(systems, ROWS, ["recall@5"], out=tmp_path / name)
-        evaluate(systems, ROWS[::6], ["recall@5"], out=tmp_path / name / "asked")
-        if name != "without":
-            evaluate(systems, ROWS[:40], ["recall@5"], out=tmp_path / name / "own")
-
-    together, alone = (joint_worse_checks(tmp_path / "base", tmp_path / name) for name in ("now", "without"))
-
-    assert all("60 rows of the test set and 40 questions of the index with" in check.text for check in together)
-    assert all("60 rows of the test set with" in check.text for check in alone)
-    joint = joint_of_run(tmp_path / "now")
-    assert joint is not None
-    assert (joint[0].n_own, joint[0].n_testset) == (40, 60)
-
-
-def test_sixty_questions_of_the_index_that_stand_in_documents_are_a_second_testset() -> None:
-    questions = [
-        Question(f"q{n}", f"What of {n}?", "kraq", None, 0, (), (f"d{n}",) if n % 2 else ()) for n in range(200)
-    ]
-    space: Any = SimpleNamespace(index=SimpleNamespace(questions=lambda source: questions))
-    few: Any = SimpleNamespace(index=SimpleNamespace(questions=lambda source: questions[:30]))
-
-    own = own_questions(space, "recall@5")
-
-    assert len(own) == 60
-    assert own == own_questions(space, "recall@10")
-    assert all(each.supporting_ids == (each.id.replace("q", "d"),) for each in own)
-    assert own_questions(few, "recall@5") == []
-    assert own_questions(space, "token_f1") == own_questions(space, "context_recall") == []
+    assert first.returncode == 0, first.stderr
+    told = " ".join(first.stdout.split())
+    assert "recall@1: decisions" in told
+    assert "people, n=6" in told
+    assert "recall@1: decisions" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "recall@1: decisions" in " ".join(kraq("eval", "report", tmp_path / "run").stdout.split())
+    report = json.loads(second.stdout)
+    assert [check["passed"] for check in report["checks"]] == [True, True]
+    [decision] = report["runs"][0]["decisions"]["recall@1"]
+    assert list(decision["differences"]) == ["made", "own", "people"]
+    assert decision["differences"]["people"]["n"] == 6
+    assert without_halves.returncode == too_few.returncode == 1
+    assert "have 0 made rows" in " ".join(without_halves.stderr.split())
+    assert "2 human questions" in " ".join(too_few.stderr.split())

@@ -339,7 +339,7 @@ def test_the_command_makes_a_set_that_kraq_eval_reads(kraq: WarmShell, folder: P
     assert wrong.returncode == 2
     assert "expected KIND or KIND=SHARE" in wrong.stderr
     n_few = len(Testset.load(tmp_path / "few.jsonl"))
-    assert f"{n_few} questions of the 90 that were asked for" in " ".join(few.stderr.split())
+    assert f"{n_few} made questions of the 90 that were asked for" in " ".join(few.stderr.split())
     assert "that were asked for" not in made.stderr
 
 
@@ -373,7 +373,8 @@ def rows_of(path: Path, texts: dict[str, str], n: int = 20) -> Testset:
 def test_one_sentence_gives_a_fact_and_the_kinds_that_are_missing_are_named(tmp_path: Path) -> None:
     made = rows_of(tmp_path / "dam.kraq", {"dam": "The dam at Lurr was built by Nora Bell in 1934."})
 
-    assert made.counts() == {"fact": 1}
+    assert made.counts() == {"fact": 1, "own": 1}
+    assert [row.half for row in made] == ["made", "own"]
     assert made.left_out["unanswerable"] == "what it asks, another kind asks already"
     assert set(made.left_out) == {"bridge", "list", "comparison", "broad", "unanswerable", "false_premise"}
 

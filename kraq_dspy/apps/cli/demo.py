@@ -27,7 +27,7 @@ BROADEST = 12  # questions listed
 @dataclass(frozen=True, kw_only=True)
 class Demo(Models):
     """Index bundled passages, show their questions, answer, measure, and pick a retriever by a
-    self-made test set."""
+    self-synthetic test set."""
 
     quick: Annotated[
         bool, Flag("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")

@@ -75,14 +75,12 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A few human questions, with evidence or answers, that decide together with QUESTIONS, a test set.",
+            help="Human questions, with evidence or answers, that decide with the two halves of QUESTIONS.",
         ),
     ] = None
 
     def run(self) -> None:
         from kraq_dspy.eval.evaluation import evaluate, place_of
-        from kraq_dspy.eval.gate import judged_metrics
-        from kraq_dspy.eval.joint import ASKED_FOLDER, OWN_FOLDER, own_questions
         from kraq_dspy.eval.questions import columns_note
 
         thresholds = self.thresholds()
@@ -104,22 +102,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
-                    named, examples, metrics, space=space, title=title, k=self.asked_k, out=folder,
-                    concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
+                    named, examples, metrics, human=peoples or None, space=space, title=title, k=self.asked_k,
+                    out=folder, concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
-                if peoples:
-                    judged_first = judged_metrics(result.summary.metrics, self.metric) + result.summary.metrics
-                    beside = {ASKED_FOLDER: (peoples, list(dict.fromkeys(judged_first)))}
-                    if self.retrieval_only:  # a program would be paid for
-                        beside[OWN_FOLDER] = own_questions(space, judged_first[0]), judged_first[:1]
-                    for name, (questions, judged) in beside.items():
-                        if questions:
-                            evaluate(
-                                named, questions, judged, space=space, title=f"{title}-{name}", k=self.asked_k,
-                                out=folder / name, concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
-                            )  # fmt: skip
 
-        self.show_and_judge(result, folder, thresholds, beside=bool(peoples))
+        self.show_and_judge(result, folder, thresholds)
 
     @property
     def asked_k(self) -> int:
@@ -137,19 +124,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         self.require_asked("eval", programs=[*programs, *judges])
 
     def _peoples(self) -> "list[Example]":
-        """The few human questions that are asked beside the test set; none without --human. Raises ConfigError or
-        EvaluationError, before anything is asked, if they could decide nothing."""
-        from kraq_dspy.eval.joint import require_enough, require_peoples_questions, require_several
+        """Human questions, which decide with the halves; none without --human. Raises EvaluationError for a file
+        that cannot be read."""
         from kraq_dspy.eval.questions import read_questions
 
-        if self.human is None:
-            return []
-        peoples = read_questions(self.human, self.columns(), encoding=self.encoding)
-        require_several(len(self.program or [""]) * len(self.retriever or [""]))
-        require_enough(peoples)
-        if self.fail_if_worse is not None:
-            require_peoples_questions(self.fail_if_worse)
-        return peoples
+        return [] if self.human is None else read_questions(self.human, self.columns(), encoding=self.encoding)
 
     def _systems(self, space: "Workspace") -> "list[AskedSystem]":
         """The retrievers, or each program over each retriever; those of `kraq ask` if none is
@@ -237,14 +216,13 @@ class Report:
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> "TableSummary":
     """Write and print the report; the summary that it shows."""
-    from kraq_dspy.eval.joint import joint_grids
     from kraq_dspy.eval.report_page import write_report
     from kraq_dspy.eval.summary import find_runs, summarise
     from kraq_dspy.eval.terminal import print_summary
     from kraq_dspy.papers.grids import paper_grids
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
-    in_front = [*paper_grids(summary), *joint_grids(folder)]
+    in_front = paper_grids(summary)
     files = write_report(summary, folder, in_front=in_front)
     if json:
         print_json({**summary.to_dict(), "files": [str(file) for file in files], "checks": []})

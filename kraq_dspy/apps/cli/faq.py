@@ -260,7 +260,7 @@ class Seed(TakesStates, Owns, Calls, Limits):
         with self._opened() as (space, entries, bars):
             chosen = None if self.starters is None else [each.question for each in space.starters(self.starters)]
             program = space.make_program(choice)
-            self.require_asked("FAQ cache seed", programs=[program])
+            self.require_asked("faq seed", programs=[program])
             return seed_answers(
                 space.index, entries, program, space.models,
                 by=user(), questions=chosen, limit=self.limit, approve=self.approve, progress=bars,
@@ -274,7 +274,7 @@ class Seed(TakesStates, Owns, Calls, Limits):
         if self.critics == "roundtrip" and (self.audience is not None or self.keep is not None):
             raise ConfigError("--audience and --keep are for --critics ratings; roundtrip rates nothing.")
         plan = SyntheticPlan(self.audience, self.keep, limit=self.limit, critics=self.critics)
-        self.require_asked("FAQ cache seed --of passages", "synthesizing")
+        self.require_asked("faq seed --of passages", "synthesizing")
         with self._opened(write=True) as (space, entries, bars):
             find = space.retriever("dense")
             return make_synthetic_pairs(

@@ -11,7 +11,6 @@ from kraq_dspy.apps.cli.options import Calls, Flag, Json, Limits, QuestionFile, 
 from kraq_dspy.apps.cli.terminal import command, output, print_json, say
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.calibration import Calibrated
     from kraq_dspy.eval.datasets import Example
     from kraq_dspy.eval.evaluation import Evaluation
     from kraq_dspy.eval.gate import QualityCheck
@@ -60,8 +59,8 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Exit code 3 if the run in DIR was better: the interval of the paired difference lies below 0. With "
-            "--human, it is the joint interval.",
+            help="Exit code 3 if the run in DIR was better: by both halves of a test set, otherwise if the interval of "
+            "the paired difference lies below 0.",
             rich_help_panel="For a build server",
         ),
     ] = None
@@ -99,61 +98,47 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         return list(dict.fromkeys([*metrics, *map(metric_judged, thresholds)]))
 
     def prepare_place(self, folder: Path) -> None:
-        """Forget failed rows of the folder, and of human questions in it, if they are to be tried again.
+        """Forget failed rows of the folder, if they are to be tried again.
 
         Raises ConfigError for a folder that cannot be written, or is the base run's.
         """
         from kraq_dspy.eval.gate import require_other_folder
-        from kraq_dspy.eval.joint import ASKED_FOLDER, OWN_FOLDER
         from kraq_dspy.eval.rows import forget_failed
 
         require_writable(folder)
         require_other_folder(self.fail_if_worse, folder)
         if self.retry_failed:
             forget_failed(folder)
-            forget_failed(folder / ASKED_FOLDER)
-            forget_failed(folder / OWN_FOLDER)
 
-    def show_and_judge(
-        self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float], *, beside: bool = False
-    ) -> None:
-        """Write the report, print it, and end with `WORSE` if the run is not good enough. With `beside`, people's
-        questions were asked beside a test set, and both judge together."""
-        from kraq_dspy.eval.joint import joint_of_run
+    def show_and_judge(self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float]) -> None:
+        """Write the report, print it, and end with `WORSE` if the run is not good enough."""
         from kraq_dspy.eval.summary import require_rows
 
-        joint = joint_of_run(folder) if beside else None
         files = result.write_report(folder)
-        checks = self._checks(result, folder, thresholds, beside=beside)
+        checks = self._checks(result, folder, thresholds)
 
         if self.json:
             paths = [str(file) for file in files]
-            of_both = {"joint": joint[0].to_dict()} if joint else {}
-            print_json({**result.to_dict(), "files": paths, "checks": checks, **of_both})
+            print_json({**result.to_dict(), "files": paths, "checks": checks})
         else:
-            _show_result(result, files, checks, folder, joint)
+            _show_result(result, files, checks, folder)
 
         require_rows([result.summary])  # after what was shown, which says why every row failed
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
 
-    def _checks(
-        self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float], *, beside: bool
-    ) -> "list[QualityCheck]":
+    def _checks(self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float]) -> "list[QualityCheck]":
         """Whether the means reach the thresholds, and whether the run is no worse than the base run, if there is one.
 
         The metrics that are compared are those that the command names, else those that have a threshold.
         """
         from kraq_dspy.eval.gate import metric_judged, under_checks, worse_checks
-        from kraq_dspy.eval.joint import joint_worse_checks
 
-        checks = under_checks(result.summary, thresholds, of_testset=beside)
+        checks = under_checks(result.summary, thresholds)
         if self.fail_if_worse is None:
             return checks
 
         compared = self.metric or list(dict.fromkeys(map(metric_judged, thresholds))) or None
-        if beside:
-            return checks + joint_worse_checks(self.fail_if_worse, folder, metrics=compared)
         return checks + worse_checks(self.fail_if_worse, folder, metrics=compared, seed=self.seed)
 
 
@@ -162,15 +147,11 @@ def _show_result(
     files: "Sequence[Path]",
     checks: "Sequence[QualityCheck]",
     folder: Path,
-    joint: "tuple[Calibrated, str] | None",
 ) -> None:
-    from kraq_dspy.eval.joint import joint_grid
     from kraq_dspy.eval.questions import learned_note
-    from kraq_dspy.eval.terminal import print_grid, print_run
+    from kraq_dspy.eval.terminal import print_run
 
     print_run(result.summary, output)
-    if joint:
-        print_grid(joint_grid(*joint), output)
     if result.left_out:
         say(learned_note(result.left_out))
     for note in result.notes:

@@ -28,9 +28,9 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
 
     kraq tries candidates without a graph first, on few questions, and asks the better half more.
-    Candidates with a graph follow if one of them could still win. Among those that the questions
-    cannot separate from the best, kraq picks the cheapest. The same command resumes an interrupted
-    run.
+    Candidates with a graph follow if one of them could still win. The two halves of a test set must
+    decide alike. kraq picks the best, or a cheaper one that loses 0.01 at most and is not decided to be
+    worse; it prints what the cheapest would lose. The same command resumes an interrupted run.
     """
 
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
@@ -72,7 +72,7 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A few human questions, with evidence, that decide together with QUESTIONS, a test set.",
+            help="Human questions, with evidence, that decide with the two halves of QUESTIONS.",
         ),
     ] = None
     seed: Seed = 0
@@ -133,9 +133,14 @@ def numbers_in(words: str, option: str) -> tuple[int, ...]:
 
 
 def show_selection(selection: "Selection") -> None:
-    """Print the candidates with all their questions, the decision, and what the run did not try."""
-    metrics = (selection.metric,) if selection.joint is None else (f"{selection.metric}, test set", "together")
-    headings = ("retriever", "chunks", "k", *metrics, "less than the best", "tokens", "ms", "")
+    """Print the candidates with all their questions, the decision, and what the run did not try.
+
+    With two halves, a column for each says what a candidate has more than the best.
+    """
+    from kraq_dspy.eval.halves import bias_note
+
+    halves = _halves(selection)
+    headings = ("retriever", "chunks", "k", selection.metric, *(halves or ("less than the best",)), "tokens", "ms", "")
     ranked = sorted(selection.tried, key=lambda each: -each.mean)
     shown = ranked[:SHOWN]
     if selection.chosen not in shown:
@@ -149,9 +154,8 @@ def show_selection(selection: "Selection") -> None:
 
     output.print(grid(title, headings, rows, right=headings[1:-1], box=None, padding=(0, 1, 0, 0)))
     say(("Chosen: ", "bold green"), selection.verdict)
-    if selection.joint is not None:
-        say(selection.joint.agreement)
-        say(selection.joint.outlook)
+    if bias := bias_note(selection.made_half):
+        note(f" {bias}")
     for each in selection.notes:
         note(each)
 
@@ -181,17 +185,24 @@ def told_once(reasons: Sequence[str]) -> dict[str, int]:
     return counts
 
 
+def _halves(selection: "Selection") -> tuple[str, ...]:
+    """The halves that decided, and human questions; none without two halves."""
+    return tuple(dict.fromkeys(half for decision in selection.decisions for half in decision.differences))
+
+
 def _cells(tried: "Tried", selection: "Selection") -> tuple[str, ...]:
     verdict = "chosen" if tried is selection.chosen else "undecided" if tried.is_undecided else "worse"
-    candidate, cost, difference = tried.candidate, tried.cost, tried.difference
-    to_best = f"{difference.estimate:+.3f} [{difference.low:+.2f}, {difference.high:+.2f}]"
+    candidate, cost, difference, halves = tried.candidate, tried.cost, tried.difference, _halves(selection)
+    to_best = [f"{difference.estimate:+.3f} [{difference.low:+.2f}, {difference.high:+.2f}]"]
+    if halves:
+        of_half = {} if tried.decision is None else tried.decision.differences
+        to_best = [f"{-of_half[half].interval.estimate:+.3f}" if half in of_half else "" for half in halves]
     return (
         candidate.retriever,
         str(candidate.tokens),
         str(candidate.k),
-        f"{tried.score.estimate:.3f}",
-        *(() if tried.joint_mean is None else (f"{tried.joint_mean:.3f}",)),
-        "" if tried is selection.best else to_best,
+        f"{tried.mean:.3f}",
+        *([""] * len(to_best) if tried is selection.best else to_best),
         f"{cost.tokens:,.0f}",
         f"{1000 * cost.seconds:.1f}",
         verdict,

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,9 @@ from kraq_dspy.apps.lines import printable as printable
 from kraq_dspy.apps.lines import short as short
 from kraq_dspy.errors import counted as counted
 
+for _name in ("COLUMNS", "LINES"):  # some shells export 0, in which nothing can be shown
+    if not os.environ.get(_name, "0").strip("0"):
+        os.environ.pop(_name, None)
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 

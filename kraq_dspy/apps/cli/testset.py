@@ -35,6 +35,8 @@ from kraq_dspy.apps.cli.terminal import (
 )
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.defaults import ABOUT
+from kraq_dspy.records import MADE, OWN
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.testset import TESTSET_QUESTIONS
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 class MakeTestset(TakesStates, Reads, Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
+    One half is made of statements of the documents; the other has questions that the index asked itself
+    (without them if you name --kinds). What both halves decide about two systems can be trusted.
     Several different retrievers find the gold passages, and kraq drops most questions that cannot
     separate two systems. Without a language model (--lm) the embedded reader writes them. The same
     command resumes an interrupted run. It keeps rows of FILE that somebody approved, edited or
@@ -60,7 +64,7 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
             "--out", "-o", metavar="FILE", help="The test set, as JSON lines; FILE.draft keeps the model's replies."
         ),
     ] = Path("test.jsonl")
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions.")] = TESTSET_QUESTIONS
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions of each half.")] = TESTSET_QUESTIONS
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -305,19 +309,25 @@ def show_testset(made: "Testset", file: Path, *, asked_for: int) -> None:
     rows = {
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",
         "about": f"{counted(about['documents'], 'document')}, {counted(about['communities'], 'community')}",
-        "words shared": f"{about['median_overlap']:.2f} of a question's, median; people's: about 0.8",
+        "halves": f"{about['halves'][MADE]} made of statements, {about['halves'][OWN]} asked by the index itself",
+        "words shared": f"{about['median_overlap']:.2f} of a made question's, median; people's: about 0.8",
         "found by all retrievers": f"{about['solved_by_all']:.0%}; by none: {about['solved_by_none']:.0%}",
     }
     dropped = {reason: count for reason, count in made.rejected.items() if count}
     if dropped:
         rows["dropped"] = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
     output.print(two_columns(str(file), rows))
+    from kraq_dspy.eval.halves import LEAST_ROWS
 
-    if len(made) < asked_for:
+    if about["halves"][MADE] < asked_for:
         note(
             f" of the {asked_for:,} that were asked for: this index gives no more.",
-            label=counted(len(made), "question"),
+            label=counted(about["halves"][MADE], "made question"),
         )
+    if 0 < about["halves"][OWN] < LEAST_ROWS:
+        note(f" {about['halves'][OWN]} questions of the index are no half to decide by; {LEAST_ROWS} are.")
+    if {row.model for row in made if row.half == MADE} == {EMBEDDED}:
+        note(" no language model wrote the made half: it favors search by words.")
     for kind, reason in made.left_out.items():
         note(f" {reason}.", label=f"No questions of the kind {kind}:")
     if about["solved_by_all"] > 0.8:

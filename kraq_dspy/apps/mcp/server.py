@@ -27,9 +27,17 @@ PATH = "/mcp"
 LARGEST_REQUEST = 1_000_000  # bytes
 
 
+class _Server(MCPServer):
+    """The SDK's server, where null for an argument means that it was left out: strict clients send every field."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        given = {each: value for each, value in arguments.items() if value is not None}
+        return await super().call_tool(name, given, context)
+
+
 def make_server(tools: IndexTools) -> Any:
     """An `mcp.server.mcpserver.MCPServer`; see the SDK for its transports."""
-    server = MCPServer("kraq", instructions=_instructions(tools), log_level="ERROR")
+    server = _Server("kraq", instructions=_instructions(tools), log_level="ERROR")
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     offered: list[Callable[..., Any]] = [tools.ask, *tools.looking_up]
     for tool in offered:

@@ -4,7 +4,8 @@ The page is a face of `eval/labeling.py`, as the terminal is, so both write the 
 other stopped. A server has it only if it was started for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kraq_dspy.apps.serve import requests
@@ -13,6 +14,7 @@ from kraq_dspy.apps.serve.atlas import Json
 from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.testset_desk import LabelingDesk
+from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.labeling import NOTHING_TO_UNDO, Labeling, Sitting, excerpt, id_of
 from kraq_dspy.records import Chunk
@@ -29,7 +31,7 @@ class LabelApi:
         """The question to be labeled now with its pooled passages, and how far the labels are. 404 without a desk."""
         served = self.api.index_of(query)
         desk = labeling_desk(served)
-        with desk.lock:
+        with desk.lock, _file_is_read():
             return _state(desk, _labeling(served, desk))
 
     def decide(self, body: requests.LabelRequest) -> Json:
@@ -39,7 +41,7 @@ class LabelApi:
         """
         served = self.api.index_of(body)
         desk = labeling_desk(served)
-        with desk.lock:
+        with desk.lock, _file_is_read():
             labeling = _labeling(served, desk)
             if body.action == "undo":
                 if desk.sitting.undo(labeling) is None:
@@ -61,6 +63,17 @@ class LabelApi:
         if unknown:
             raise RequestError(422, "no_such_passage", f"No retriever brought the passage {unknown[0]!r:.80}.")
         sitting.label(labeling, example, [pooled[id] for id in dict.fromkeys(body.passages)])
+
+
+@contextmanager
+def _file_is_read() -> Iterator[None]:
+    """Raises RequestError, with the line, if somebody damaged the file of labels meanwhile: it stays as it is."""
+    try:
+        yield
+    except EvaluationError as error:
+        raise RequestError(
+            409, "damaged", f"{error} Nothing was written; mend the file and load the page again."
+        ) from error
 
 
 def labeling_desk(served: ServedIndex) -> LabelingDesk:

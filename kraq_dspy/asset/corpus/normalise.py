@@ -33,15 +33,22 @@ _ONE_WAY: dict[int, str | None] = {
     **dict.fromkeys(map(ord, _INVISIBLE + _TAGS)),
 }
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
+_TERMINAL = re.compile(
+    r"\x1b(?:\[[0-?]{0,60}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[()*+][0-9A-Z]|[@-Z^_=>])|[^\n\x08]\x08"
+)
+"""What a terminal obeys (ECMA-48), and a letter that another one was typed over."""
 _UNSEEN = "\u115f\u1160\u200c\u200d\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _BLANK = re.compile(f"[\\s\\x00-\\x1f\\x7f{_UNSEEN}{_INVISIBLE}]*")
 
 
 def normalised(text: str) -> str:
-    """The text in NFC, with plain spaces and hyphens, line ends as \\n, and no invisible characters but joiners.
+    """The text in NFC, with plain spaces and hyphens, line ends as \\n, and no invisible characters but joiners. What
+    only a terminal obeys, such as its codes of colours, is left out.
 
     NUL and lone surrogates, which stores refuse, become U+FFFD. What is normalised stays as it is.
     """
+    if "\x1b" in text or "\b" in text:
+        text = _TERMINAL.sub("", text)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():

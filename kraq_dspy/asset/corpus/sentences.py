@@ -52,7 +52,14 @@ _ORDINAL_NOUN = re.compile(
 )
 _NUMBER = re.compile(r"\d{1,3}")
 
-_END = re.compile(r"(?<=[.!?…])(?:[\"”’')\]]|[\s\u00a0\u202f]?»)*\s+|(?<=[。！？؟।])[」』”\"]*\s*|\n+")
+_REFERENCE = r"\[[^\[\]\n]{1,30}\]|\(\d{1,3}\)|[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]"
+"""What marks a note right behind a stop: "[2]", "[note 1]", "(1)", a raised digit."""
+_STOPS = (
+    "\u203c\u2047-\u2049\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u1367\u104a\u104b\u17d4\u17d5"
+    "\u0f0d\u0f0e"
+)
+"""Stops of other scripts (Unicode's property Sentence_Terminal), behind which no space need stand."""
+_END = re.compile(rf"(?<=[.!?…])(?:[\"”’')\]]|[\s\u00a0\u202f]?»|{_REFERENCE})*\s+|(?<=[{_STOPS}])[」』”\"]*\s*|\n+")
 _CLOSING = "\"”’')]»  \u00a0\u202f"
 _OPENING = "\"“‘'([«„ "
 

@@ -13,7 +13,6 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz, process
 
-from kraq_dspy.embedded.asking.clozes.asking import ASKED_IN
 from kraq_dspy.embedded.asking.headings import (
     LONGEST_TOPIC,
     Heading,
@@ -22,10 +21,8 @@ from kraq_dspy.embedded.asking.headings import (
     subject_of,
     topic_question,
 )
-from kraq_dspy.embedded.asking.other_languages import asked_in, asked_of_manual_page
-from kraq_dspy.embedded.asking.statements import asked_whether
 from kraq_dspy.embedded.names import PERSON, REFERENCE, frequent_terms, has_capitals, kind_of, names_in, without_words
-from kraq_dspy.language.text import is_plain_question, parted, plain_question, sentences
+from kraq_dspy.language.text import parted, plain_question, sentences
 from kraq_dspy.language.told import is_english, language_of, may_be_english
 from kraq_dspy.language.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
@@ -71,8 +68,6 @@ _ODD_NAME = re.compile(r"(?:^|\s)(?:\d+|\w)(?:\s|$)")
 MOST_NAME_WORDS = 8
 LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
-PLAINLY_ASKED = frozenset(("en", "zh", "th", "ar", "hi"))
-"""Languages in which a name is asked about plainly; in others nothing is, if nothing more is known."""
 OPENING = 2  # sentences of a passage that may say what it is about
 TRIED = 12  # headings of which the first that announces a question is taken
 
@@ -82,15 +77,14 @@ def question_about(
     passages: Sequence[str] = (),
     subject: str = "",
     *,
-    turns_statements: bool = True,
     language_of_corpus: str = "en",
 ) -> str:
     """One question about what the summary is mostly about; its first line is a title where more lines follow.
 
     `passages` are those behind the summary: a heading of theirs that announces a question goes before all else.
-    `subject` is what the whole corpus is about (`subject_of`), for passages that do not say it. `turns_statements`
-    allows a statement turned round ("Is aspirin a drug?") if there is nothing better. Passages in English of a
-    corpus in another language are asked about only if a heading or a sentence says what to ask.
+    `subject` is what the whole corpus is about (`subject_of`), for passages that do not say it. Passages in English of
+    a corpus in another language are asked about only if a heading or a sentence says what to ask. Nothing is asked of
+    passages in other languages: that takes a language model.
 
     >>> question_about("Ada Lovelace\\nAda Lovelace was an English mathematician.")
     'Who was Ada Lovelace?'
@@ -104,9 +98,9 @@ def question_about(
         names = [title]
     if language_of_corpus != "en" and language_of("\n".join([summary, *passages])) == "en":
         headings = headings_by_weight(passages, summary)
-        known = _english_question(names, parts, headings, passages, subject, turns_statements=False)
+        known = _english_question(names, parts, headings, passages, subject)
         return known or NOTHING_NAMED
-    return _question(names, parts, summary, passages, subject, turns_statements=turns_statements)
+    return _question(names, parts, summary, passages, subject)
 
 
 def asks_of_something(question: str) -> bool:
@@ -116,13 +110,11 @@ def asks_of_something(question: str) -> bool:
 
     >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
     (True, False)
-    >>> asks_of_something("李自成和崇祯帝有什么关系？")
-    False
     """
     headline = _OF_HEADLINE.match(question)
     if headline is not None:
         return len(headline[1].split()) > LONGEST_TOPIC
-    return not re.match(r"What is said about |What does “|$", question) and not is_plain_question(question, ASKED_IN)
+    return not re.match(r"What is said about |What does “|$", question)
 
 
 def asks_of_headline(question: str) -> bool:
@@ -210,30 +202,25 @@ def _question(
     text: str,
     passages: Sequence[str],
     subject: str = "",
-    *,
-    turns_statements: bool = True,
 ) -> str:
     language = language_of("\n".join([text, *passages]))
     headings = headings_by_weight(passages, text)
 
-    if language == "en":
-        question = _english_question(names, parts, headings, passages, subject, turns_statements=turns_statements)
-        if question:
-            return question
-        if not may_be_english("\n".join([text, *passages])):
-            return NOTHING_NAMED
-        if headings:
-            return _topic(headings[0], passages)
-    elif language not in PLAINLY_ASKED:
-        heading_texts = [heading.text for heading in headings]
-        of_page = asked_of_manual_page(language, passages)
-        return of_page or asked_in(language, heading_texts, [*parts, *_openings(passages)]) or NOTHING_NAMED
+    if language != "en":
+        return NOTHING_NAMED
+    question = _english_question(names, parts, headings, passages, subject)
+    if question:
+        return question
+    if not may_be_english("\n".join([text, *passages])):
+        return NOTHING_NAMED
+    if headings:
+        return _topic(headings[0], passages)
 
     named = [name for name in names if not _ODD_NAME.search(name)]
     named = named or [heading.text for heading in headings]
     if not named:
         return NOTHING_NAMED
-    return plain_question(language, [named[0], *_partners(named[0], named, parts)])
+    return plain_question([named[0], *_partners(named[0], named, parts)])
 
 
 def _english_question(
@@ -242,18 +229,10 @@ def _english_question(
     headings: Sequence[Heading],
     passages: Sequence[str],
     subject: str,
-    *,
-    turns_statements: bool,
 ) -> str:
-    """Ask for the purpose of a manual's page; otherwise for what a heading announces, what a
-    sentence says about a name, or whether a statement is true. Return "" if nothing fits."""
-    subject = subject_of(passages) or subject
-    question = asked_of_manual_page("en", passages) or _announced(headings, passages, subject)
-    question = question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
-
-    if question or not passages or not turns_statements:
-        return question
-    return asked_whether(parts, passages, subject)
+    """Ask for what a heading announces, or what a sentence says about a name. Return "" if nothing fits."""
+    question = _announced(headings, passages, subject_of(passages) or subject)
+    return question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
 
 
 def _announced(headings: Sequence[Heading], passages: Sequence[str], subject: str) -> str:

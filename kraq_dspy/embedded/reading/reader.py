@@ -32,6 +32,7 @@ _APART = re.compile(r"(?<=\w) ([.,;:!?]|'(?:s|t|ll|re|ve|d|m)\b|n't\b)")
 """Punctuation that a data set has set apart from its word."""
 _HYPHEN = re.compile(r"(?<![\w-])(\w+) - (?:(in|of|to|and) - )?(\w+)")
 """A hyphen that was set apart: "tea - cups", "son - in - law"."""
+_LONGEST = 20_000  # characters of a passage that are parsed: chunks have some 1,500, and a millisecond goes by for each
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _OF_TABLE = re.compile(r"[|\t]")
 _FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")
@@ -92,7 +93,7 @@ class Reader:
 
     def _parsed(self, passages: Sequence[str]) -> Iterator[Analysis]:
         titled = [title_and_text(passage) for passage in passages]
-        parts = [sentences(_CODE.sub("", text)) for _, text in titled]
+        parts = [sentences(_CODE.sub("", text[:_LONGEST])) for _, text in titled]
         labels_of = [[label_of(part) for part in own] for own in parts]
         people_of = [speakers_of(labels, text, _is_named) for text, labels in zip(passages, labels_of, strict=True)]
         parsed = self._sentences(

@@ -2,21 +2,19 @@
 
 "Tim Burton directed Ed Wood." asks "Who directed Ed Wood?", since a question for the subject keeps the order of the
 words. Where a form of "to be" follows the subject, dates, places and who did it are asked for as well. Questions of two
-steps put what one passage says of a name in the place of that name. German, French, Chinese and Japanese are asked
-of one sentence, by `embedded/asking/clozes`; other languages are asked nothing.
+steps put what one passage says of a name in the place of that name. Other languages than English
+are asked nothing: that takes a language model.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from kraq_dspy.embedded.asking.clozes.asking import clozes_in
 from kraq_dspy.embedded.asking.templates import definition, is_person
 from kraq_dspy.embedded.names import names_in, with_another_name
 from kraq_dspy.embedded.reading.analysis import Asked, Sentence
 from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.embedded.reading.titles import speaker_of
-from kraq_dspy.embedded.short_answers.values import DATE
 from kraq_dspy.embedded.testset.statements import (
     BE,
     PREPOSITIONS,
@@ -29,6 +27,7 @@ from kraq_dspy.embedded.testset.statements import (
     read_passage,
     statement_in,
 )
+from kraq_dspy.embedded.value import DATE
 from kraq_dspy.embedded.word_forms import base_of
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import STOP
@@ -104,18 +103,10 @@ def fact_about(passage: str, about: Collection[str] = ()) -> dict[str, str]:
     '1998'
     """
     facts = parsed_facts(passage)
-    if not facts:
-        return _one_of(facts_of_clozes(passage), passage, about)
     named = [fact for fact in facts if any(name in fact.question or name == fact.answer for name in about)]
     most = max((fact.worth for fact in named or facts), default=0.0)
     best = [fact for fact in named or facts if fact.worth >= _AS_GOOD * most]
     chosen = min(best, key=lambda fact: content_id(passage, fact.question), default=Fact("", ""))
-    return {"question": chosen.question, "answer": chosen.answer}
-
-
-def _one_of(facts: Sequence[Fact], passage: str, about: Collection[str]) -> dict[str, str]:
-    """One of the questions of a passage in another language, by chance of its text and of the order of the names."""
-    chosen = min(facts, key=lambda fact: content_id(passage, *about, fact.question), default=Fact("", ""))
     return {"question": chosen.question, "answer": chosen.answer}
 
 
@@ -166,13 +157,6 @@ def _with_capitals(question: str, passage: str) -> str:
         if stands_within and re.search(rf"\b{word}\b", passage) is None:
             question = re.sub(rf"\b{word}\b", name, question)
     return question
-
-
-def facts_of_clozes(passage: str) -> list[Fact]:
-    """Every question that a statement of a passage in German, French, Chinese or Japanese answers."""
-    return [
-        Fact(cloze.question, cloze.answer, worth=_WORTH_OF_WHAT.get(cloze.word, 1.0)) for cloze in clozes_in(passage)
-    ]
 
 
 def facts_in(passage: str) -> list[Fact]:

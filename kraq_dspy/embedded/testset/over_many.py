@@ -3,24 +3,15 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations
 
 from kraq_dspy.embedded.asking.templates import definition, is_person
 from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.embedded.reading.together import groups_in
-from kraq_dspy.embedded.testset.related import (
-    MOST_ABOUT,
-    is_last_name,
-    may_be_related,
-    related_question,
-    sentence_about,
-)
+from kraq_dspy.embedded.testset.related import is_last_name, sentence_about
 from kraq_dspy.embedded.testset.statements import VAGUE, first_definition, plain_kind, read_passage
 from kraq_dspy.embedded.testset.whole_names import may_be_asked_about, with_article
 from kraq_dspy.embedded.word_forms import plural
-from kraq_dspy.language.text import plain_question
-from kraq_dspy.language.told import language_of
 
 _MOST_NUGGETS = 6
 """Statements of a good answer."""
@@ -64,30 +55,14 @@ def question_for_many(passages: Sequence[str], about: Collection[str]) -> dict[s
     """Ask what statements of several passages tell together of these names, each statement a nugget.
 
     In English that takes two passages whose parse says something of one kind, or one that says what a name stands for;
-    nothing is asked of others. Other languages are asked plainly and in themselves, for one name or for two.
+    nothing is asked of others, nor in other languages.
     """
     analyses = {
         str(place): analysis for place, passage in enumerate(passages) if (analysis := reader().analysis(passage))
     }
     if analyses:
         return _asked_of_statements(analyses, about) or _asked_what_it_is(passages, about)
-    if len(about) == 1:
-        return _asked_of_one(passages, next(iter(about)))
-    text = "\n".join(passages)
-    best: tuple[str, str] = ("", "")
-    nuggets: list[str] = []
-    for pair in combinations(list(about)[:MOST_ABOUT], 2):
-        if not may_be_related(pair, text):
-            continue
-        sentences_about = [sentence for passage in passages if (sentence := sentence_about(passage, pair))]
-        if len(sentences_about) > max(1, len(nuggets)):
-            best, nuggets = pair, sentences_about
-
-    if not nuggets:
-        return {"question": "", "nuggets": []}
-    language = language_of(text)
-    question = related_question(best, text) if language == "en" else plain_question(language, best)
-    return {"question": question, "nuggets": nuggets[:_MOST_NUGGETS]}
+    return {"question": "", "nuggets": []}
 
 
 def _asked_of_statements(analyses: Mapping[str, Analysis], about: Collection[str]) -> dict[str, object]:
@@ -126,8 +101,7 @@ def _asked_of_one(passages: Sequence[str], name: str) -> dict[str, object]:
         return nothing
 
     asked = with_article(name, text)
-    language = language_of(text)
-    question = f"What is known about {asked}?" if language == "en" else plain_question(language, [name])
+    question = f"What is known about {asked}?"
     asks_what_it_is = _asks_what_it_is(passages, name)
     if asks_what_it_is:
         question = f"{asks_what_it_is} {asked}?"

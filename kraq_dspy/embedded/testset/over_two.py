@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 from kraq_dspy.embedded.asking.templates import without_asides
 from kraq_dspy.embedded.names import REFERENCE, kind_of
-from kraq_dspy.embedded.short_answers.short import BRACKETED
-from kraq_dspy.embedded.short_answers.values import YEAR
 from kraq_dspy.embedded.testset.facts import TELLS_WHICH, Fact, facts_in, which_question
 from kraq_dspy.embedded.testset.statements import (
     BE,
@@ -19,6 +17,7 @@ from kraq_dspy.embedded.testset.statements import (
     read_passage,
     says_what_it_is,
 )
+from kraq_dspy.embedded.value import BRACKETED, YEAR
 from kraq_dspy.embedded.word_forms import PAST_OF_DONE, plural
 from kraq_dspy.records import content_id
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kraq_dspy.embedded.answer import POINTS_BACK
 from kraq_dspy.embedded.asking.templates import Definition, definition, is_person, without_asides
-from kraq_dspy.embedded.evidence import POINTS_BACK
 from kraq_dspy.embedded.names import PERSON, REFERENCE, is_name, kind_of, names_in, without_words
-from kraq_dspy.embedded.short_answers.short import BRACKETED
+from kraq_dspy.embedded.value import BRACKETED
 from kraq_dspy.embedded.word_forms import PAST
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of

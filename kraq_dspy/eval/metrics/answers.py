@@ -107,6 +107,11 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_MARKS = (
+    *range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7, *range(0x610, 0x61B), 0x640,
+    *range(0x64B, 0x660), 0x670, *range(0x6D6, 0x6DD),
+)  # fmt: skip
+"""Vowel marks that writers of Arabic and Hebrew leave out."""
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _ASCII_SYMBOLS = frozenset("$+<=>^`|~")
 _FUNCTION_WORDS = """and are as at be been by can for from has have he her his in into is it its of on or she such that
@@ -119,13 +124,17 @@ ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "es", "ed", "s")
 def normalise_answer(text: str) -> str:
     """Lower case, no punctuation nor English articles, single spaces (Rajpurkar et al., 2016; KRAQ thesis 4.2.1).
 
-    On ASCII text this is SQuAD's. Beyond it: compatibility forms are unified (NFKC), all Unicode punctuation counts,
-    and characters of scripts without spaces (Chinese, Japanese, Thai, ...) are words of their own. Unlike SQuAD's, a
-    text of nothing but an article ("The") or punctuation ("+") is kept: an empty gold answer would match everything.
+    On ASCII text this is SQuAD's. Beyond it: compatibility forms and cases are unified (NFKC, case folding), digits of
+    any script are ASCII's, vowel marks of Arabic and Hebrew are left out, all Unicode punctuation counts, and
+    characters of scripts without spaces (Chinese, Japanese, Thai, ...) are words of their own. Unlike SQuAD's, a text
+    of nothing but an article ("The") or punctuation ("+") is kept: an empty gold answer would match everything.
     """
-    lowered = unicodedata.normalize("NFKC", text).lower()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    lowered = folded.translate(dict.fromkeys(_MARKS)).replace("i\u0307", "i")  # which is left of a Turkish capital
     unpunctuated = "".join(
-        each for each in lowered if each not in _ASCII_SYMBOLS and not unicodedata.category(each).startswith("P")
+        str(unicodedata.decimal(each, each))
+        for each in lowered
+        if each not in _ASCII_SYMBOLS and not unicodedata.category(each).startswith("P")
     )
     spaced = _UNSPACED_CHARACTER.sub(r" \g<0> ", unpunctuated)
     for candidate in (_ARTICLE.sub(" ", spaced), spaced, lowered):

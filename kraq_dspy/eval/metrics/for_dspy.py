@@ -13,11 +13,13 @@ raises EvaluationError that names the question.
 """
 
 import contextlib
+import datetime
+import enum
 import functools
 import importlib
 import math
 import runpy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -26,12 +28,15 @@ from typing import Any
 import dspy
 
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
+from kraq_dspy.eval.gold import told
 from kraq_dspy.eval.metrics import answers, generation, retrieval
 from kraq_dspy.eval.metrics.answers import answer_words, content_words
 from kraq_dspy.eval.metrics.rag import RagOutcome, is_refused, is_unanswerable
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
+_PLAIN = Real | Decimal | datetime.date | enum.Enum
+"""What an answer may be beside text: a signature may type it."""
 NO_HITS = "the prediction has no `hits`; programs return the chunks that they retrieved"
 ScoreFunction = Callable[[Any, Any], float]
 Explainer = Callable[[Any, Any, float], str]
@@ -119,7 +124,7 @@ class Metric:
             return True
 
         has = set()
-        if _gold_or_none(example):
+        if _gold_or_none(example) is not None:
             has.add("answers")
         if getattr(example, "supporting_ids", None):
             has.add("supporting_ids")
@@ -396,16 +401,18 @@ def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
 
 def gold_of(example: Any) -> Sequence[str]:
     gold = _gold_or_none(example)
-    if not gold:
+    if gold is None:
         raise EvaluationError("the example has no `answers`; leave unanswerable questions out")
-    return [gold] if isinstance(gold, str) else list(gold)
+    several = gold if isinstance(gold, Iterable) and not isinstance(gold, str) else [gold]
+    return [told(each) if isinstance(each, _PLAIN) else each for each in several]
 
 
 def _gold_or_none(example: Any) -> Any:
     """The `answers`, be there none of them; `answer` where an example has no such field. The column `answer` of a file
     that comes along says "nan" if there is no answer."""
     gold = getattr(example, "answers", None)
-    return getattr(example, "answer", None) if gold is None else gold
+    gold = getattr(example, "answer", None) if gold is None else gold
+    return None if isinstance(gold, Sized) and not gold else gold
 
 
 def _supporting(example: Any) -> frozenset[str]:
@@ -419,9 +426,13 @@ def answer_of(prediction: Any) -> str:
     answer = getattr(prediction, "answer", None)
     if answer is None:
         answer = getattr(prediction, "response", None)  # a draft's
-    if not isinstance(answer, str):
-        raise EvaluationError(f"the prediction's `answer` is {answer!r}; expected a string")
-    return answer
+    if isinstance(answer, list | tuple | set):
+        return ", ".join(told(each) for each in answer)
+    if not isinstance(answer, str | _PLAIN):
+        raise EvaluationError(
+            f"the prediction's `answer` is {answer!r}; expected a string, a number, a date or an enum"
+        )
+    return told(answer)
 
 
 def evidence_of(example: Any, prediction: Any) -> list[str]:

@@ -4,13 +4,13 @@ import dataclasses
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.calibration import Calibrated
-from kraq_dspy.eval.joint import joint_grid
+from kraq_dspy.eval.grids import decision_grid
+from kraq_dspy.eval.halves import Decision
 from kraq_dspy.eval.questions import FOUND, QuestionColumns
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.selection.candidates import Candidate, chunks_of
@@ -24,27 +24,24 @@ SETTINGS_FILE = "kraq.toml"
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate that was asked every question. `difference` is to the best one, paired by question.
+    """A candidate that was asked every question. `score` is its mean over all of them, `difference` that to the best
+    one, paired by question.
 
-    If human questions were asked beside the test set, `score` is that of the test set, `joint_mean` the mean that both
-    foretell of human questions, and `difference` is joint, too.
+    Candidates are ordered by `mean`, in which the two halves of a test set and human questions weigh alike. With two
+    halves, `decision` says whether the best one is better; None for the best one itself.
     """
 
     candidate: Candidate
     score: Interval
     difference: Interval
     cost: Cost
-    joint_mean: float | None = None
-
-    @property
-    def mean(self) -> float:
-        """The mean that candidates are ordered by: the joint one, if there is one."""
-        return self.score.estimate if self.joint_mean is None else self.joint_mean
+    mean: float
+    decision: Decision | None = None
 
     @property
     def is_undecided(self) -> bool:
         """Whether it cannot be told from the best one; the best one cannot be told from itself."""
-        return self.difference.high >= 0
+        return self.difference.high >= 0 if self.decision is None else self.decision.verdict <= 0
 
 
 @dataclass(frozen=True)
@@ -54,8 +51,8 @@ class Selection:
 
     `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
     chosen candidate means. `summary` has every row, with the differences to the chosen one. `are_made`: the questions
-    are those of `kraq testset make`, not people's. `joint` is what these say together with a few of people's
-    (`human`); None without them. `columns` are those of the questions, which the gate names too.
+    are those of `kraq testset make`, not people's. `columns` are those of the questions, which the gate names too.
+    `made_half` is what the sheet says of that half.
     """
 
     tried: tuple[Tried, ...]
@@ -69,8 +66,8 @@ class Selection:
     folder: Path | None
     summary: RunSummary
     are_made: bool = False
-    joint: Calibrated | None = None
     columns: QuestionColumns = FOUND
+    made_half: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def chosen(self) -> Tried:
@@ -87,37 +84,39 @@ class Selection:
         return tuple(other for other in self.tried[1:] if other.is_undecided)
 
     @property
-    def verdict(self) -> str:
-        """The decision, in a sentence or two."""
-        chosen, best = self.chosen, self.best
-        asked = counted(chosen.score.n, "question")
-        what = f"{chosen.candidate.name}: {self.metric} {_interval(chosen.score)} on {asked}."
-        if self.joint is not None:
-            what = (
-                f"{chosen.candidate.name}: {self.metric} {chosen.mean:.3f} by {self.joint.n_people} of people's "
-                f"questions and the test set together ({_interval(chosen.score)} on its {asked})."
-            )
-        if not self.undecided:
-            return f"{what} It is the best, by more than chance explains."
-        if len(self.undecided) == len(self.tried) - 1:
-            return (
-                f"{what} These questions tell none of the {len(self.tried)} candidates from another: the cheapest is "
-                f"chosen, and {self._more} would tell more."
-            )
-        if chosen is best:
-            return f"{what} It is the best and the cheapest of {len(self.undecided) + 1} that cannot be told apart."
-
-        return (
-            f"{what} It cannot be told from the best, {best.candidate.name} ({best.mean:.3f}; difference "
-            f"{_interval(chosen.difference, signed=True)}), and is the cheapest of {len(self.undecided) + 1} such."
-        )
+    def cheapest(self) -> Tried:
+        """The cheapest of those that cannot be told from the best."""
+        return min((each for each in self.tried if each.is_undecided), key=lambda each: each.cost.order)
 
     @property
-    def _more(self) -> str:
-        """Questions that would tell more: people's, unless these are people's or were asked beside."""
-        if self.joint is not None:
-            return "more of human questions"
-        return "human questions" if self.are_made else "more questions"
+    def decisions(self) -> tuple[Decision, ...]:
+        """What two halves say of the best candidate and each other one; none without two halves."""
+        return tuple(each.decision for each in self.tried if each.decision is not None)
+
+    @property
+    def verdict(self) -> str:
+        """The decision, in a few sentences."""
+        chosen, best, cheapest = self.chosen, self.best, self.cheapest
+        of_halves = f"; mean of the halves {chosen.mean:.3f}" if self.decisions else ""
+        asked = counted(chosen.score.n, "question")
+        said = [f"{chosen.candidate.name}: {self.metric} {_interval(chosen.score)} on {asked}{of_halves}."]
+        if not self.undecided:
+            said.append("It is the best, by both halves." if self.decisions else "It is the best, by more than chance.")
+        elif len(self.undecided) == len(self.tried) - 1:
+            more = "human questions" if self.are_made else "more questions"
+            said.append(f"These questions tell none of the {len(self.tried)} candidates from another; {more} would.")
+        if chosen is not best:
+            said.append(
+                f"The best, {best.candidate.name}, is higher by {best.mean - chosen.mean:.3f}, which is not decided, "
+                f"and takes {best.cost.tokens:,.0f} tokens a question instead of {chosen.cost.tokens:,.0f}."
+            )
+        if cheapest is not chosen:
+            said.append(
+                f"The cheapest that is not decided to be worse, {cheapest.candidate.name}, is lower by "
+                f"{best.mean - cheapest.mean:.3f} for {cheapest.cost.tokens:,.0f} tokens a question instead of "
+                f"{chosen.cost.tokens:,.0f}."
+            )
+        return " ".join(said)
 
     @property
     def least(self) -> float:
@@ -158,8 +157,8 @@ class Selection:
         file.write_text(self.to_toml(), "utf-8")
         table = self.summary.table
         summary = TableSummary(table["title"], table["kind"], (self.summary,))
-        together = [] if self.joint is None else [joint_grid(self.joint, self.metric, beside=self.best.candidate.name)]
-        return [file, *write_report(summary, place, in_front=together)]
+        in_front = [decision_grid(self.metric, self.decisions, self.made_half)] if self.decisions else []
+        return [file, *write_report(summary, place, in_front=in_front)]
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as JSON values."""
@@ -169,12 +168,12 @@ class Selection:
             "verdict": self.verdict,
             "metric": self.metric,
             "questions": self.n_questions,
-            "tried": [dataclasses.asdict(tried) | {"is_undecided": tried.is_undecided} for tried in self.tried],
+            "cheapest": self.cheapest.candidate.name,
+            "tried": [_as_json(tried) for tried in self.tried],
             "dropped": dict(self.dropped),
             "notes": list(self.notes),
             "gate": self.gate,
             "settings": self.to_toml(),
-            **({} if self.joint is None else {"joint": self.joint.to_dict()}),
         }
 
     def __repr__(self) -> str:
@@ -184,3 +183,9 @@ class Selection:
 def _interval(value: Interval, *, signed: bool = False) -> str:
     form = "+.3f" if signed else ".3f"
     return f"{value.estimate:{form}} [{value.low:{form}}, {value.high:{form}}]"
+
+
+def _as_json(tried: Tried) -> dict[str, Any]:
+    plain = dataclasses.asdict(dataclasses.replace(tried, decision=None))
+    decision = None if tried.decision is None else tried.decision.to_dict()
+    return {**plain, "decision": decision, "is_undecided": tried.is_undecided}

@@ -12,6 +12,7 @@ from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexStateError, MissingExtraError, ModelError, counted
 from kraq_dspy.eval.asked import Asking
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.halves import has_halves, mean_of_halves, scores_by_half
 from kraq_dspy.eval.latency import TOTAL
 from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.scoring import RowScorer
@@ -189,24 +190,19 @@ class Race:
                 self.dropped[candidate.name] = f"in the worse half after {counted(count, 'question')}"
         return running
 
-    def ask(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Ask each of them all questions, without rounds; those that could be asked all."""
-        return self._ask_all(candidates, len(self.examples))
-
-    def beside(self, examples: Sequence[Example], writer: RowWriter) -> "Race":
-        """A race by other questions over the same indexes, which are not opened again."""
-        other = Race(self.plan, examples, self.metric, self.indexes, writer, self.deadline, self._prices, self._stack)
-        other._spaces = self._spaces
-        return other
-
     def scores(self, candidate: Candidate) -> dict[str, float]:
         """The scores by question, of those that the candidate was asked; a question that failed
         counts as 0."""
         return {id: row.metrics.get(self.metric, 0.0) for id, row in self._rows.get(candidate.name, {}).items()}
 
+    def by_half(self, candidate: Candidate) -> dict[str, dict[str, float]]:
+        """The scores by half and question, where the questions are a test set's."""
+        return scores_by_half(self._rows.get(candidate.name, {}).values(), self.metric)
+
     def mean(self, candidate: Candidate) -> float:
-        scores = self.scores(candidate)
-        return math.fsum(scores.values()) / len(scores)
+        """The mean over the halves, if there are two, otherwise over the questions."""
+        by_half = self.by_half(candidate)
+        return mean_of_halves(by_half) if has_halves(by_half) else _mean(list(self.scores(candidate).values()))
 
     def cost(self, candidate: Candidate) -> Cost:
         """Means over the questions that the candidate was asked."""

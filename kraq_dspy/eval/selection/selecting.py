@@ -10,20 +10,18 @@ from statistics import median
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.about import about_retriever
-from kraq_dspy.eval.calibration import Calibrated
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
-from kraq_dspy.eval.joint import require_enough
+from kraq_dspy.eval.halves import LEAST_OF_PEOPLE, about_made, as_peoples, decide, has_halves, require_halves
 from kraq_dspy.eval.labeling import PERSON
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
 from kraq_dspy.eval.scoring import OF_RETRIEVAL
-from kraq_dspy.eval.selection.beside import joint_of_finalists
 from kraq_dspy.eval.selection.candidates import BY_WORDS_ALONE, TRIED, Candidate, SelectionPlan
 from kraq_dspy.eval.selection.outcome import Selection, Tried
 from kraq_dspy.eval.selection.race import Deadline, Indexes, Race, RememberedQuestions
-from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, bootstrap_mean, paired_difference
+from kraq_dspy.eval.statistics import bootstrap_mean, paired_difference
 from kraq_dspy.eval.summary import summarise_run
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.estimate import estimate_corpus
@@ -43,10 +41,8 @@ people in eight data sets have medians from .39 to .88, questions by template 1.
 MADE = frozenset(("checks", "solved_by"))
 """Columns that `kraq testset make` alone writes."""
 RECALL, ANSWER_FOUND = "recall", "answer_found"
-_NO_JOINT = (
-    "Fewer than two candidates could be asked all human questions, so the test set decides alone. The same command "
-    "goes on."
-)
+MOST_LOST = 0.01
+"""How much lower than the best the mean of a cheaper candidate may be that is chosen in its place."""
 _BUILDERS = ("extractor", "summarizer", "generator")
 """Roles whose models a graph asks."""
 
@@ -77,15 +73,16 @@ def select(
 
     All candidates are asked a few questions, the better half of them more, and the rest all. Candidates that need a
     graph come last, and only if the best one without misses enough that a better one could be told from it. Among
-    those that cannot be told from the best, the cheapest is chosen.
+    those that cannot be told from the best, and whose mean is lower by .01 at most, the cheapest is chosen.
 
-    With `human`, the candidates that were asked all of the test set are asked a few human questions, too, and both
-    decide together (`calibrated`): `Selection.joint`.
+    The two halves of a test set decide together, with human questions (`human`) if there are any
+    (`kraq_dspy.eval.halves`).
 
     Args:
         corpus: a file or folder, documents or texts, as `build_index` takes them.
         questions: as for `read_questions`, with the documents that answer, or with answers.
-        human: a few human questions, three at least, with evidence or answers like `questions`.
+        human: human questions, three at least, with evidence or answers like `questions`, which is a test set of two
+            halves.
         plan: the candidates to try, and the minutes for them.
         metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
             "answer_found". By default recall, or answer_found if the questions name no documents.
@@ -111,7 +108,10 @@ def select(
     documents = [item for item in items if isinstance(item, Document)]
     notes: list[str] = []
     chosen_metric, examples = _with_gold(examples, documents, metric, notes)
-    peoples = _peoples(human, documents, chosen_metric, columns, encoding, notes)
+    made_half = about_made(examples).get("made_half", {})
+    if human is not None:
+        require_halves(examples)
+        examples += _peoples(human, documents, chosen_metric, columns, encoding, notes)
     plan = _fair_plan(plan, examples, documents, notes)
     random.Random(plan.seed).shuffle(examples)
 
@@ -145,8 +145,7 @@ def select(
         finalists = race.run(plan.candidates(needs_graph=False))
         finalists += _with_graph(race, finalists, settings, limits)
         complete = _complete(race, finalists)
-        joint = _joint_decision(race, complete, peoples, documents, header, notes)
-        tried = _tried(race, complete, plan, joint)
+        tried = _tried(race, complete, plan)
         if not tried:
             raise _nothing_asked(race)
         summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
@@ -165,8 +164,8 @@ def select(
         folder=None if out is None else Path(out),
         summary=summary,
         are_made=all(map(_is_made, examples)),
-        joint=joint,
         columns=columns,
+        made_half=made_half,
     )
 
 
@@ -224,42 +223,26 @@ def _with_gold(
 
 
 def _peoples(
-    human: QuestionSource | None,
+    human: QuestionSource,
     documents: Sequence[Document],
     metric: str,
     columns: QuestionColumns,
     encoding: str,
     notes: list[str],
 ) -> list[Example]:
-    """The few of human questions that the metric is defined for; none if none were given.
+    """Human questions that the metric is defined for, as rows beside a test set.
 
     Raises EvaluationError for too few, ConfigError and EvaluationError as `_with_gold` does.
     """
-    if human is None:
-        return []
     of_people: list[str] = []
     _, peoples = _with_gold(read_questions(human, columns, encoding=encoding), documents, metric, of_people)
     notes += [f"Of people's: {each}" for each in of_people]
-    require_enough(peoples)
-    return peoples
-
-
-def _joint_decision(
-    race: Race,
-    complete: Sequence[Candidate],
-    peoples: Sequence[Example],
-    documents: Sequence[Document],
-    header: RunHeader,
-    notes: list[str],
-) -> Calibrated | None:
-    """What human questions and the test set say together of the candidates that were asked all of the test set; None
-    without human questions, without two such candidates, and, which is noted, if two could not be asked."""
-    if not peoples or len(complete) < 2:
-        return None
-    joint = joint_of_finalists(race, complete, peoples, documents, header)
-    if joint is None:
-        notes.append(_NO_JOINT)
-    return joint
+    if len(peoples) < LEAST_OF_PEOPLE:
+        raise EvaluationError(
+            f"There are {counted(len(peoples), 'human question')} to score by; expected {LEAST_OF_PEOPLE} at "
+            "least, and better ten."
+        )
+    return as_peoples(peoples)
 
 
 def _fair_plan(
@@ -346,46 +329,35 @@ def _complete(race: Race, finalists: Sequence[Candidate]) -> list[Candidate]:
     return complete
 
 
-def _tried(
-    race: Race, complete: Sequence[Candidate], plan: SelectionPlan, joint: Calibrated | None
-) -> tuple[Tried, ...]:
-    """The candidates with the difference of each to the best, the chosen one first; `joint` decides, if it is there."""
-    if joint is not None:
-        complete = [candidate for candidate in complete if candidate.name in joint.systems]
+def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
+    """The candidates with the difference of each to the best, the chosen one first."""
     if not complete:
         return ()
-
-    means = {
-        candidate: race.mean(candidate) if joint is None else joint.means[candidate.name] for candidate in complete
-    }
-    order = sorted(complete, key=lambda candidate: (-means[candidate], race.cost(candidate).order))
+    order = sorted(complete, key=lambda candidate: (-race.mean(candidate), race.cost(candidate).order))
     best = order[0]
+    of_best, halves_of_best = race.scores(best), race.by_half(best)
 
     tried = []
     for candidate in order:
-        scores = race.scores(candidate)
-        interval = bootstrap_mean(list(scores.values()), seed=plan.seed)
-        difference = _difference(race, candidate, best, plan.seed) if joint is None else _joint(joint, candidate, best)
-        joint_mean = None if joint is None else means[candidate]
-        tried.append(Tried(candidate, interval, difference, race.cost(candidate), joint_mean))
+        scores, halves = race.scores(candidate), race.by_half(candidate)
+        own = [scores[id] for id in of_best]
+        decision = None
+        if candidate != best and has_halves(halves):
+            decision = decide(best.name, candidate.name, halves_of_best, halves, seed=plan.seed)
+        tried.append(
+            Tried(
+                candidate,
+                bootstrap_mean(list(scores.values()), seed=plan.seed),
+                paired_difference(own, list(of_best.values()), seed=plan.seed).interval,
+                race.cost(candidate),
+                race.mean(candidate),
+                decision,
+            )
+        )
 
-    undecided = [each for each in tried if each.is_undecided]
-    chosen = min(undecided, key=lambda each: each.cost.order)
+    as_good = [each for each in tried if each.is_undecided and each.mean >= tried[0].mean - MOST_LOST]
+    chosen = min(as_good, key=lambda each: each.cost.order)
     return chosen, *(each for each in tried if each is not chosen)
-
-
-def _difference(race: Race, candidate: Candidate, best: Candidate, seed: int) -> Interval:
-    """What the candidate has more than the best one, paired by question."""
-    scores, scores_of_best = race.scores(candidate), race.scores(best)
-    own = [scores[id] for id in scores_of_best]
-    return paired_difference(own, list(scores_of_best.values()), seed=seed).interval
-
-
-def _joint(joint: Calibrated, candidate: Candidate, best: Candidate) -> Interval:
-    """What the candidate has more than the best one, by human questions and the test set together."""
-    if candidate == best:
-        return Interval(0.0, 0.0, 0.0, 1 - SIGNIFICANT, joint.n_people, 0, 0, "the same system")
-    return joint.pair(candidate.name, best.name).interval
 
 
 def _described(header: RunHeader, tried: Sequence[Tried], encoder: str) -> RunHeader:

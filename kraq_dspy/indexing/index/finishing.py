@@ -98,6 +98,8 @@ class IndexedPassages:
         return [analyses.get(id) for id in ids]
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
+        if not questions:
+            return []
         vectors = self._embedder.encode_queries(questions)
         nearest_chunks = self._index.chunk_vectors.search(vectors, count)
         return [[chunk_id for chunk_id, _ in hits] for hits in nearest_chunks]

@@ -15,13 +15,12 @@ Policies:
 
 import dataclasses
 import math
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from kraq_dspy.embedded.asking.clozes.cloze import Cloze
 from kraq_dspy.embedded.asking.headings import (
     Heading,
     announced_question,
@@ -31,7 +30,6 @@ from kraq_dspy.embedded.asking.headings import (
     placed,
     subject_of,
 )
-from kraq_dspy.embedded.asking.other_languages import may_announce, question_of_heading
 from kraq_dspy.embedded.asking.templates import (
     NOTHING_NAMED,
     asks_of_headline,
@@ -44,7 +42,6 @@ from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.language.text import clipped, content_words, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
 from kraq_dspy.programs.kraq.evidence import may_state, mentioning, naming, stating
-from kraq_dspy.programs.kraq.other_statements import analysis_of, asked_otherwise
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.kraq.representative import Representative, representatives
 from kraq_dspy.programs.kraq.wording import Stated, stated_in
@@ -207,7 +204,6 @@ class AskedBy:
         self._headed = headings_asked(communities, self._read, self._subject) if asks_of_headings else {}
         self._asked_of = {id: Wording(heading.question, EMBEDDED) for id, heading in self._headed.items()}
         self._entities = {entity.id: entity for entity in entities}
-        self._clozes_of: dict[str, list[Cloze]] = {}
 
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
@@ -259,25 +255,16 @@ class AskedBy:
     def _without_model(self, community: Community, summary: str) -> Wording:
         passages = self._read(community.chunk_ids)
 
-        def by_rule(*, turns_statements: bool) -> str:
-            question = question_about(
-                summary,
-                passages,
-                self._subject,
-                turns_statements=turns_statements,
-                language_of_corpus=self._language,
-            )
-            return question if question != NOTHING_NAMED and stands_alone(question, "") else ""
-
-        defined = by_rule(turns_statements=False)
+        defined = question_about(summary, passages, self._subject, language_of_corpus=self._language)
+        if defined == NOTHING_NAMED or not stands_alone(defined, ""):
+            defined = ""
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
         if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
         if of_statement := self._asked_of_statements.get(community.id):
             return Wording(of_statement.question, PARSE)
-        turned = by_rule(turns_statements=community.level > 0)
-        if asks_of_something(turned):
-            return Wording(turned, EMBEDDED)
+        if asks_of_something(defined):
+            return Wording(defined, EMBEDDED)
         title = summary.strip().partition("\n")[0]
         return Wording(clipped(title, LONGEST_TOPIC), TOPIC)
 
@@ -287,7 +274,6 @@ class AskedBy:
 
         The narrowest choose first. A community takes what none below it has, if its statements answer more than one.
         It looks at no others: what is not in it does not change its question, so a small change asks few again.
-        Passages that the parser does not read are asked in their own language, by its rules.
         """
         chosen: dict[str, Representative] = {}
         taken: dict[str, frozenset[str]] = {}
@@ -296,7 +282,7 @@ class AskedBy:
             members = [self._entities[id] for id in community.entity_ids if id in self._entities]
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             chunk_ids = evenly(community.chunk_ids, MOST_READ)
-            possible = representatives(self._analyses(chunk_ids, weight_of_name), weight_of_name)
+            possible = representatives(self._source.analyses(chunk_ids), weight_of_name)
             possible = [each for each in possible if stands_alone(each.question, "")]
             best = next((each for each in possible if each.question not in below), next(iter(possible), None))
             taken[community.id] = below
@@ -304,18 +290,6 @@ class AskedBy:
                 chosen[community.id] = best
                 taken[community.id] |= {best.question}
         return chosen
-
-    def _analyses(self, chunk_ids: Sequence[str], names: Collection[str] = ()) -> dict[str, Analysis]:
-        """What the passages say: by the parser, or by the rules of their own language."""
-        parsed = self._source.analyses(chunk_ids)
-        others = self._clozes([id for id in chunk_ids if id not in parsed])
-        return {**parsed, **{id: analysis_of(clozes, names) for id, clozes in others.items()}}
-
-    def _clozes(self, chunk_ids: Sequence[str]) -> dict[str, list[Cloze]]:
-        """What passages in other languages than English answer, by their ids; each is read once."""
-        unread = [id for id in chunk_ids if id not in self._clozes_of]
-        self._clozes_of |= {chunk.id: asked_otherwise(chunk.passage) for chunk in self._source.get(unread)}
-        return {id: self._clozes_of[id] for id in chunk_ids}
 
     def is_usable(self, question: str, model: str, instructions: str) -> bool:
         """Whether the model's question stays.
@@ -366,7 +340,7 @@ class AskedBy:
         group = self._source.get(question.chunk_ids)
         asked = self._asked_of_statements.get(_of(question)) if question.model == PARSE else None
         if asked is not None:
-            analyses = self._analyses([chunk.id for chunk in may_state(asked, group)])
+            analyses = self._source.analyses([chunk.id for chunk in may_state(asked, group)])
             stated = set(stating(asked, analyses))
             if stated:
                 chunks = [chunk for chunk in group if chunk.id in stated]
@@ -464,17 +438,18 @@ def headings_asked(
 
 
 def _asked_by_heading(heading: Heading, passages: Sequence[str], subject: str) -> str:
-    """The question that the heading announces in the language of the passages; "" for none.
+    """The question that the heading announces in English, or that it is in any language; "" for none.
 
-    Most headings are names, which announce nothing in any language. Then the language is not looked at: the model that
-    tells languages takes half a second to load.
+    Most headings are names, which announce nothing. Then the language is not looked at: the model that tells languages
+    takes half a second to load.
     """
     in_english = announced_question(heading, passages, subject)
-    if not in_english and not may_announce(heading.text):
+    is_question = heading.text.endswith(("?", "？"))
+    if not in_english and not is_question:
         return ""
-
-    language = language_of("\n".join(passages))
-    return in_english if language == "en" else question_of_heading(language, heading.text)
+    if language_of("\n".join(passages)) == "en":
+        return in_english
+    return heading.text if is_question else ""
 
 
 async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:

@@ -1,4 +1,4 @@
-"""Runs `kraq precompute qa-pairs|--raptor|--graph` in this process, and the programs over what it makes."""
+"""Runs `kraq precompute qa-pairs|raptor|graph` in this process, and the programs over what it makes."""
 
 import json
 from pathlib import Path
@@ -93,10 +93,10 @@ def test_options_of_another_program_are_refused(index: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--raptor", "--top-n", "5"], "--top-n goes with the embeddings, not with --raptor"),
-        (["--k2rag", "--source", "kraq"], "--source goes with the embeddings, not with --k2rag"),
-        (["--max-calls", "5"], "--max-calls goes with --qa-pairs"),
-        (["--lm", "embedded"], "--lm goes with --qa-pairs"),
+        (["raptor", "--top-n", "5"], "--top-n goes with the embeddings, not with raptor"),
+        (["k2rag", "--source", "kraq"], "--source goes with the embeddings, not with k2rag"),
+        (["--max-calls", "5"], "--max-calls goes with qa-pairs"),
+        (["--lm", "embedded"], "--lm goes with qa-pairs"),
     ],
 )
 def test_precompute_refuses_what_does_not_apply(

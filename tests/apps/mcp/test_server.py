@@ -74,6 +74,29 @@ def test_tools_describe_themselves_and_every_argument(server: MCPServer) -> None
     assert "'people': 3 documents" in instructions
 
 
+@pytest.mark.parametrize(
+    ("tool", "needed", "optional"),
+    [
+        ("search", {"query": "Ada"}, ("limit", "offset", "retriever", "document_ids")),
+        ("questions_about", {}, ("topic", "limit", "offset", "level")),
+        ("ask", {"question": "Who met Ada?"}, ("program", "evidence", "history", "no_refuse")),
+    ],
+)
+def test_null_means_that_an_argument_was_left_out(
+    server: MCPServer, tool: str, needed: dict[str, Any], optional: tuple[str, ...]
+) -> None:
+    without, with_null = call(server, tool, **needed), call(server, tool, **needed, **dict.fromkeys(optional))
+    assert not with_null.is_error
+    same = ("passages", "questions", "answer")
+    assert [without.structured_content.get(name) for name in same] == [
+        with_null.structured_content.get(name) for name in same
+    ]
+
+
+def test_null_for_an_argument_that_is_needed_is_an_error(server: MCPServer) -> None:
+    assert call(server, "search", query=None).is_error
+
+
 def test_an_index_that_is_being_built_says_so(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
     embedder = keyword_embedder("sea")
     Index.create(tmp_path / "new.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=2).close()

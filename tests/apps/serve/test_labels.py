@@ -142,3 +142,20 @@ def test_the_page_pools_what_its_owner_may_read_and_other_callers_get_no_desk(tm
 
     with open_all(path, desk=desk_in(tmp_path)) as indexes:
         assert indexes["x"].scoped(hr).desk is None
+
+
+def test_a_file_that_was_damaged_meanwhile_is_named_with_its_line_and_kept(client: TestClient, tmp_path: Path) -> None:
+    first = client.get("/api/label").json()
+    second = decided(client, "label", first, 0).json()
+    file = tmp_path / "few.jsonl"
+    whole = file.read_text()
+    file.write_text(whole + '{"id": "torn')
+
+    for answer in (client.get("/api/label"), decided(client, "label", second)):
+        assert answer.status_code == 409
+        assert answer.json()["error"]["code"] == "damaged"
+        assert "line 2" in answer.json()["error"]["message"]
+    assert file.read_text() == whole + '{"id": "torn'
+
+    file.write_text(whole)
+    assert decided(client, "label", second).json()["labeled"] == 2

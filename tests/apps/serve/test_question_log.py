@@ -95,3 +95,33 @@ def test_the_log_is_private_and_one_that_others_may_read_is_refused(tmp_path: Pa
         AskedLog(tmp_path / "open.jsonl")
     with pytest.raises(ConfigError, match="cannot be written"):
         AskedLog(tmp_path / "none" / "asked.jsonl")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and pipes are those of POSIX")
+def test_nothing_is_written_to_a_file_that_took_its_place_and_that_others_may_read(tmp_path: Path) -> None:
+    log = AskedLog(tmp_path / "asked.jsonl")
+    log.note("Why?", index="x", refused=True)
+    shorter = tmp_path / "shorter.jsonl"
+    shorter.write_text("")
+    shorter.chmod(0o644)
+    shorter.replace(tmp_path / "asked.jsonl")
+    with pytest.raises(OSError, match="others may read it"):
+        log.note("How?", index="x", refused=True)
+    assert kept(tmp_path) == []
+
+    (tmp_path / "asked.jsonl").chmod(0o600)
+    log.note("When?", index="x", refused=True)
+    assert [line["question"] for line in kept(tmp_path)] == ["When?"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and pipes are those of POSIX")
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(ConfigError, match="cannot be written"):
+        AskedLog(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(ConfigError, match="no file but a pipe"):
+            AskedLog(tmp_path / "pipe")
+    finally:
+        os.close(reader)

@@ -23,9 +23,9 @@ Daily from ten to four.
 # no heading
 ```
 
-### On [holidays](h.md) {#holidays}
+### On [holidays](h.md)
 
-Closed.
+Closed on every holiday.
 
 Getting there
 -------------

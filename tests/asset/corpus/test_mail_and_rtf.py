@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kraq_dspy.asset.label_names import MENTIONED
 from tests.asset.corpus.corpora import load_all, only_document, only_failure, write
 
 
@@ -50,9 +51,10 @@ def test_each_message_of_a_mailbox_is_a_document(tmp_path: Path, name: str) -> N
         ("List", "See the list."),
         ("list", "Alma pays 80."),
         ("Quoted", "She wrote:\n\nFrom here on it rains.\n\nFrom Oslo it is far."),
+        ("Safe", "The code is 4411."),
     ]
-    assert [each.item_id for each in failures] == [f"{name}#4", f"{name}#5"]
-    assert "who may read" in failures[1].reason
+    assert [each.item_id for each in failures] == [f"{name}#4"]
+    assert all(MENTIONED in each.left_out for each in documents)  # the file has "X-ACL: board"
 
 
 def test_a_long_message_of_a_mailbox_is_named_and_the_others_are_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from kraq_dspy import Index, build_index
 from kraq_dspy.embedded.reading.kept import STAGE, analyses_of
 from kraq_dspy.indexing.index.finishing import IndexedPassages
 from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.settings import EMBEDDED, EncoderSettings, RoleSettings, Settings
+from tests.conftest import KeywordEmbedder
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [
@@ -118,3 +121,17 @@ def test_a_question_in_a_new_process_loads_no_tokenizer_of_cl100k_no_parser_and_
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "Mira Tolan" in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_embedder_is_never_asked_for_the_vectors_of_no_texts(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = keyword_embedder.encode_queries
+
+    def refusing(self: KeywordEmbedder, texts: Sequence[str]) -> Vectors:
+        assert texts
+        return encode(self, texts)
+
+    monkeypatch.setattr(keyword_embedder, "encode_queries", refusing)
+    report = build_index(DOCUMENTS, tmp_path / "x.kraq", embedder=keyword_embedder("lamp", "storm"))
+    assert report.counts["questions"] > 0

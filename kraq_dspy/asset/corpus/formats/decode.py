@@ -71,10 +71,9 @@ def decode(data: bytes, settings: ReadSettings, *others: str) -> str:
 
     Raises UnreadableTextError for binary content and for other encodings, with the offset of the first wrong byte.
     """
-    has_nul = b"\x00" in data
-    encoding = mark_of(data) or (settings.encoding if has_nul and is_wide(settings.encoding) else "")
-    if has_nul and not encoding:
-        raise UnreadableTextError(_binary(data))
+    encoding = mark_of(data) or (settings.encoding if b"\x00" in data and is_wide(settings.encoding) else "")
+    if not encoding:
+        data = _without_nul(data)
 
     try:
         text = data.decode(encoding or "utf-8")
@@ -86,7 +85,8 @@ def decode(data: bytes, settings: ReadSettings, *others: str) -> str:
             raise UnreadableTextError(wrong_encoding(error, 0, encoding or "utf-8")) from None
         text = decoded
 
-    if "\x00" in text or sum(map(text[:10_000].count, CONTROL)) > len(text[:10_000]) / 20:
+    text = text.replace("\x00", "")
+    if sum(map(text[:10_000].count, CONTROL)) > len(text[:10_000]) / 20:
         raise UnreadableTextError(_binary(data))
     return text
 
@@ -95,10 +95,27 @@ def decode_page(data: bytes, settings: ReadSettings) -> str:
     """Text of a web page: as `decode`, with what the page declares, and Windows-1252 if that is not true and the
     page looks so. Raises UnreadableTextError."""
     declared = _DECLARED.search(data[:4096])
-    name = declared[1].decode("ascii", "replace").lower() if declared else ""
-    name = _AS_BROWSERS.get(name, name)
+    name = codec_named(declared[1].decode("ascii", "replace")) if declared else ""
     western = "cp1252" if name and not _RUN_OF_HIGH_BYTES.search(data) else ""
     return decode(data, settings, "" if is_wide(name) else name, western)
+
+
+def decode_source(data: bytes, settings: ReadSettings) -> str:
+    """Text of any other file: as `decode`, with what its beginning declares, as Python, CSS, LaTeX, XML and editors
+    have it. Raises UnreadableTextError."""
+    declared = _DECLARED_IN_SOURCE.search(data[:1000])
+    return decode(data, settings, codec_named(declared[1].decode("ascii")) if declared else "")
+
+
+def codec_named(name: str) -> str:
+    """Python's name of an encoding, or of what writers mean by it.
+
+    >>> codec_named("ISO-8859-8-I"), codec_named("windows-874"), codec_named("cp-850"), codec_named("gb2312")
+    ('iso-8859-8', 'cp874', 'cp850', 'gb18030')
+    """
+    name = name.strip().lower()
+    page = _CODE_PAGE.fullmatch(name)
+    return f"cp{page[1]}" if page else _AS_BROWSERS.get(name, name)
 
 
 def is_wide(encoding: str) -> bool:
@@ -126,8 +143,7 @@ def read_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[Line]
         for number, text in enumerate(decode(data, settings).split("\n"), start=1):
             yield Line(number, text.removesuffix("\r"))
         return
-    if b"\x00" in start:
-        raise UnreadableTextError(_binary(start))
+    _without_nul(start)
 
     for number, (offset, raw) in enumerate(_raw_lines(stream, settings), start=1):
         if len(raw) > settings.max_bytes:
@@ -176,6 +192,7 @@ def _raw_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[tuple
 
 
 def _line(number: int, raw: bytes, offset: int, encoding: str) -> Line:
+    raw = raw.replace(b"\x00", b"")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -187,6 +204,10 @@ def _line(number: int, raw: bytes, offset: int, encoding: str) -> Line:
 
 
 _DECLARED = re.compile(rb"<(?:\?xml[^<>]*?encoding|meta[^<>]*?charset)\s*+=\s*+[\"']?\s*+([\w.:-]+)", re.IGNORECASE)
+_DECLARED_IN_SOURCE = re.compile(
+    rb"(?:coding[:=][ \t]{0,3}[\"']?|@charset[ \t]{1,3}[\"']|\\usepackage\[)([\w.-]{3,30})"
+)
+_CODE_PAGE = re.compile(r"(?:windows|cp|ibm|dos)-?(\d{3,5})")
 _RUN_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{4}")  # of no Western text, but of an encoding with two bytes a letter
 _AS_BROWSERS = {
     **dict.fromkeys(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "iso8859-1"), "cp1252"),
@@ -194,8 +215,11 @@ _AS_BROWSERS = {
     **dict.fromkeys(("gb2312", "gbk", "x-gbk", "gb_2312-80"), "gb18030"),
     **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
     "iso-8859-9": "cp1254",
+    **dict.fromkeys(("iso-8859-8-i", "iso-8859-8-e", "csiso88598i", "csiso88598e"), "iso-8859-8"),
+    "unicode-1-1-utf-7": "utf-7",
+    "ansinew": "cp1252",
 }
-"""What pages call an encoding, and what they mean by it (WHATWG Encoding Standard, section 4.2)."""
+"""What pages and mails call an encoding, and what they mean by it (WHATWG Encoding Standard, section 4.2)."""
 
 
 def _decoded(data: bytes, encoding: str) -> str | None:
@@ -203,6 +227,13 @@ def _decoded(data: bytes, encoding: str) -> str | None:
         return data.decode(encoding) if encoding else None
     except (LookupError, ValueError):
         return None
+
+
+def _without_nul(data: bytes) -> bytes:
+    """The data without the few NULs that programs leave in a text. Raises UnreadableTextError if they are many."""
+    if data.count(b"\x00") > max(1, len(data) // 1000):
+        raise UnreadableTextError(_binary(data))
+    return data.replace(b"\x00", b"")
 
 
 def _binary(data: bytes) -> str:

@@ -38,6 +38,9 @@ ENDS_BEFORE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 _PRIVATE = re.compile("[\ue000-\ue00f]")
 _LINK_BEGINS, _LINK_ENDS = "\ue007", "\ue008"
+_TERM, _MEANING = "\ue00d", "\ue00e"
+_DEFINED = re.compile(f"\n?{_TERM}[ \t\n]*{_MEANING}[ \t\n]*")
+"""Between a term of a list of definitions and its meaning, which stand on one line."""
 _RAISED, _LOWERED, _BACK_ON_LINE = "\ue00a", "\ue00b", "\ue00c"
 _OFF_LINE = re.compile(f"([{_RAISED}{_LOWERED}])([^{_RAISED}{_LOWERED}{_BACK_ON_LINE}\n]*){_BACK_ON_LINE}")
 _LONGEST_LINK = 300  # characters; what goes on for longer was not closed, or is a paragraph
@@ -64,7 +67,8 @@ def page_row(source: str, name: str) -> Row | None:
     text, headings, linked = page.text()
     if not text:
         return None
-    title = normalised(_SPACES.sub(" ", page.title)).strip() or name
+    first = [heading.text for heading in headings if heading.level == 1]
+    title = normalised(_SPACES.sub(" ", page.title)).strip() or (first[0] if len(first) == 1 else name)
     return Row(text, title=title, headings=headings, linked=linked)
 
 
@@ -297,7 +301,8 @@ class Page:
         start = level = 0
         link: int | None = None  # how long the one is that is open
 
-        for line in _on_the_line(normalised("".join(self._all)), self.language).split("\n"):
+        whole = _DEFINED.sub(": ", normalised("".join(self._all)))
+        for line in _on_the_line(whole, self.language).split("\n"):
             marks = _PRIVATE.findall(line)
             level = max([level, *(ord(mark) - 0xE000 for mark in marks if mark < _LINK_BEGINS)])
             if link is not None or _LINK_BEGINS in marks:
@@ -357,6 +362,8 @@ def _linked(line: str, link: int | None) -> tuple[Linked, int | None]:
 def _around(name: str, *, in_table: bool) -> str:
     if name in CELLS:
         return "" if in_table else "\t"
+    if name in ("dt", "dd"):
+        return "\n" + (_TERM if name == "dt" else _MEANING)
     return "" if name in INLINE else "\n"
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kraq_dspy.asset.corpus.formats.told_rows import told_rows
+
 CELL = "\ue009"
 """Between the cells of a row, until the lines are written."""
 
@@ -55,7 +57,10 @@ class Table:
         """The table as pieces of text: a line for each row, or for a table of layout what its cells hold, in order."""
         if self._lays_out():
             return [*self.around, *self._in_order()]
-        return [*self.around, *(f"\n{CELL.join(row)}\n" for row in self._grid() if any(row))]
+        rows = list(self._grid())
+        if lines := told_rows(rows):
+            return [*self.around, *(f"\n{line}\n" for line in lines)]
+        return [*self.around, *(f"\n{CELL.join(row)}\n" for row in rows if any(row))]
 
     def _lays_out(self) -> bool:
         """Whether the table only places things on the page. One column has no headings to keep."""

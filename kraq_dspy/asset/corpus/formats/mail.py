@@ -10,7 +10,13 @@ from email.message import EmailMessage, Message, MIMEPart
 from pathlib import Path
 from typing import BinaryIO
 
-from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.decode import (
+    UnreadableTextError,
+    codec_named,
+    decode,
+    read_limited,
+    refuses_unreadable,
+)
 from kraq_dspy.asset.corpus.formats.html import page_row
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
@@ -19,9 +25,10 @@ from kraq_dspy.errors import MissingExtraError
 _BEGINNING = re.compile(rb"From [^\r\n]{0,300}\d\d:\d\d[^\r\n]{0,100}\r?\n")
 _HEADER_LINE = re.compile(rb"[A-Za-z][A-Za-z0-9-]{0,60}:")
 _QUOTED_BEGINNING = re.compile(rb"^>(?=>{0,20}From )", re.MULTILINE)
+_LONGEST_HEADER = 10_000  # characters: Python's parser needs the square of them in time and memory
 _DEEPEST = 5  # messages in messages
 _MOST_PARTS = 1000
-_ONE_BYTE = ("iso-8859", "latin", "windows-125", "cp125")
+_ONE_BYTE = ("iso-8859", "latin", "cp125")
 _NOT_TEXT = ("image", "audio", "video", "font")
 _NAMED_BY_TYPE = {
     "text/plain": ".txt", "text/html": ".html", "text/markdown": ".md", "text/csv": ".csv", "text/rtf": ".rtf",
@@ -33,6 +40,14 @@ _NAMED_BY_TYPE = {
 }  # fmt: skip
 
 
+class _Policy(email.policy.EmailPolicy):
+    """Python's policy, with headers that have a length."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_LONGEST_HEADER]
+
+
 @refuses_unreadable
 def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The subject is the title; sender, receivers and date are metadata.
@@ -41,8 +56,7 @@ def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     (`attached_to`). The message lists those that are not read.
     """
     with path.open("rb") as stream:
-        message = email.message_from_bytes(read_limited(stream, settings), policy=email.policy.default)
-    assert isinstance(message, EmailMessage)
+        message = _parsed(read_limited(stream, settings))
     rows = list(_rows(message, normalised(path.stem), settings, depth=0))
     yield from rows or [BadRow("The message has no text.")]
 
@@ -57,15 +71,22 @@ def read_mailbox(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                 reason = f"The message is longer than {settings.max_bytes:,} bytes."
                 yield BadRow(f"{reason} Raise max_bytes in [corpus] of kraq.toml.", str(number))
                 continue
-            message = email.message_from_bytes(content, policy=email.policy.default)
-            assert isinstance(message, EmailMessage)
-            rows = list(_rows(message, f"{normalised(path.stem)} {number}", settings, depth=0))
+            try:
+                rows = list(_rows(_parsed(content), f"{normalised(path.stem)} {number}", settings, depth=0))
+            except UnreadableTextError as error:
+                rows = [BadRow(str(error))]
             for row in rows or [BadRow("The message has no text.")]:
                 yield _keyed(row, str(number))
     if not number:
         yield BadRow(
             "The file is no mailbox: it does not begin with a line such as 'From ada@example.org Mon Jan 1 ...'."
         )
+
+
+def _parsed(content: bytes) -> EmailMessage:
+    message = email.message_from_bytes(content, policy=_Policy())
+    assert isinstance(message, EmailMessage)
+    return message
 
 
 def is_mailbox(beginning: bytes) -> bool:
@@ -181,9 +202,7 @@ def _forwarded(part: EmailMessage) -> EmailMessage:
         return inner
     inner["Content-Transfer-Encoding"] = encoding
     content = inner.get_payload(decode=True)
-    decoded = email.message_from_bytes(content if isinstance(content, bytes) else b"", policy=email.policy.default)
-    assert isinstance(decoded, EmailMessage)
-    return decoded
+    return _parsed(content if isinstance(content, bytes) else b"")
 
 
 def _read_attached(
@@ -194,8 +213,7 @@ def _read_attached(
     payload = part.get_payload(decode=True)
     content = payload if isinstance(payload, bytes) else b""
     if file_name.lower().endswith(".eml"):
-        inner = email.message_from_bytes(content, policy=email.policy.default)
-        assert isinstance(inner, EmailMessage)
+        inner = _parsed(content)
         if depth == _DEEPEST:
             return [], f"{file_name!r}, {_DEEPEST} messages deep, not read"
         return [_keyed(row, key) for row in _rows(inner, Path(file_name).stem, settings, depth + 1)], ""
@@ -231,19 +249,25 @@ def _body(part: MIMEPart | None, settings: ReadSettings) -> Row | None:
 
 
 def _content(part: MIMEPart, settings: ReadSettings) -> str:
-    """The text of a part. Where the message names no encoding, or a false one, it is UTF-8 if it can be, else
-    Windows-1252, which programs of mail mean by none. An encoding of one byte a letter is taken for false where the
-    bytes are UTF-8, as no text of it is by chance."""
+    """The text of a part. Where the message names no encoding, or a false one of one byte a letter, it is UTF-8 if it
+    can be, as no other text is by chance, else Windows-1252, which programs of mail mean by none. Raises
+    UnreadableTextError for another encoding that is false or unknown."""
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
-    declared = str(part.get_content_charset() or "")
-    says_nothing = declared in ("", "us-ascii", "ascii") or declared.startswith(_ONE_BYTE)
-    for encoding in ("utf-8" if says_nothing else declared, declared, "utf-8", settings.encoding):
+    named = str(part.get_content_charset() or "")
+    declared = codec_named(named)
+    says_little = declared in ("", "cp1252") or declared.startswith(_ONE_BYTE)
+    for encoding in ("utf-8" if says_little else declared, declared, "utf-8", settings.encoding):
         try:
             return data.decode(encoding) if encoding else decode(data, settings)
         except (LookupError, ValueError, UnreadableTextError):
             continue
-    return data.decode("cp1252", "replace")
+    if says_little or declared in ("utf-8", "utf8"):
+        return data.decode("cp1252", "replace")
+    raise UnreadableTextError(
+        f"The message says that its text is {named!r:.60}, and it cannot be read so. Save it as UTF-8, or say its "
+        "encoding: --encoding NAME."
+    )
 
 
 def _header(message: EmailMessage, name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Set
 
 from kraq_dspy.asset.corpus.formats.raised import CONTEXT, lowered, raised
 
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+FENCE = re.compile(r" {0,3}(`{3,}(?=[^`\n]*$)|~{3,})", re.MULTILINE)
 
 _INLINE_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]+(?<!`)\1(?!`)")
 _DATA = r"data:[\w.+/-]{0,80}(?:;[\w.=-]{1,60}){0,3};base64,[A-Za-z0-9+/=%_-]*(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/=]{30,})*"

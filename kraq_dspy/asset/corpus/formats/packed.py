@@ -20,8 +20,8 @@ from kraq_dspy.asset.corpus.formats.decode import (
 )
 from kraq_dspy.asset.corpus.formats.html import page_row
 from kraq_dspy.asset.corpus.formats.html_parts import parts_of
+from kraq_dspy.asset.corpus.formats.markdown_blocks import find_headings
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read
-from kraq_dspy.asset.corpus.formats.plain import find_headings
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.zipped import check_zip
 from kraq_dspy.asset.corpus.normalise import normalised

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode_source, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.front_matter import front_matter_labels, split_front_matter
 from kraq_dspy.asset.corpus.formats.mail import is_mailbox, read_mailbox
+from kraq_dspy.asset.corpus.formats.markdown_blocks import as_documented, find_headings
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.rtf import RTF, read_rtf
@@ -15,12 +16,6 @@ from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.scope import ACL
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Heading
-
-HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(?=\S)")
-UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
-LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
-ANCHOR = re.compile(r"\{#[^{}]*\}$")
-FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 @refuses_unreadable
@@ -42,7 +37,7 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield BadRow(str(error))
         return
     fields, text = split_front_matter(raw)
-    text = as_read(normalised(text))
+    text = as_documented(as_read(normalised(text)))
     own = ("id", "title", "text", settings.acl_column or ACL)
     metadata = {name: value for name, value in fields.items() if name not in own}
     headings = tuple(find_headings(text))
@@ -82,10 +77,9 @@ def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 @refuses_unreadable
 def read_marked_up(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """reStructuredText, Org and AsciiDoc: the title is the first heading, the text keeps its mark-up."""
+    """Org and AsciiDoc: the title is the first heading, the text keeps its mark-up."""
     row, raw = _read(path, settings)
-    marks = {".org": "*", ".adoc": "="}.get(path.suffix.lower(), "")
-    headings = tuple(_headings_marked_by(marks, row.text) if marks else _underlined(row.text))
+    headings = tuple(_headings_marked_by({".org": "*"}.get(path.suffix.lower(), "="), row.text))
     title = headings[0].text if headings else row.title
     yield _with_labels(Row(without_embedded(row.text), title=title, headings=headings), raw, settings)
 
@@ -93,57 +87,6 @@ def read_marked_up(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]
 def _headings_marked_by(mark: str, text: str) -> Iterator[Heading]:
     for match in re.finditer(rf"^({re.escape(mark)}{{1,6}})[ \t]+(\S.*)$", text, re.MULTILINE):
         yield Heading(match.start(), len(match[1]), match[2].strip())
-
-
-def _underlined(text: str) -> Iterator[Heading]:
-    """Find the headings of reStructuredText, where the marks of a level are those that come
-    first."""
-    levels: dict[str, int] = {}
-    for match in re.finditer(r"^(\S.*)\n(([=\-~^\"'`#*+:.<>_])\3{2,})[ \t]*$", text, re.MULTILINE):
-        if len(match[2]) >= len(match[1].rstrip()):
-            level = levels.setdefault(match[3], len(levels) + 1)
-            yield Heading(match.start(), min(level, 6), match[1].strip())
-
-
-def find_headings(text: str) -> Iterator[Heading]:
-    """Find the headings of Markdown, outside code, without their mark-up."""
-    open_fence = previous = ""
-    start = 0
-    for line in text.split("\n"):
-        if fence := FENCE.match(line):
-            open_fence = "" if open_fence == fence[1] else open_fence or fence[1]
-        elif not open_fence:
-            heading = _marked_heading(line, start) or _underlined_heading(previous, line, start)
-            if heading is not None:
-                yield heading
-
-        begins_block = line.lstrip().startswith(("-", "*", ">", "|", "#"))
-        previous = "" if open_fence or begins_block else line
-        start += len(line) + 1
-
-
-def _marked_heading(line: str, start: int) -> Heading | None:
-    mark = HEADING.match(line)
-    text = _plain(line[mark.end() :]) if mark else ""
-    return Heading(start, len(mark[1]), text) if mark and text else None
-
-
-def _underlined_heading(previous: str, line: str, start: int) -> Heading | None:
-    """The heading that the line before is, where this one at `start` underlines it."""
-    underline = UNDERLINE.fullmatch(line) if previous.strip() else None
-    if underline is None:
-        return None
-    level = 1 if underline[1][0] == "=" else 2
-    return Heading(start - len(previous) - 1, level, _plain(previous))
-
-
-def _plain(heading: str) -> str:
-    """ "The [index](index.md) {#anchor}" as "The index"."""
-    heading = heading.strip()
-    unfenced = heading.rstrip("#")
-    if unfenced != heading and unfenced.rstrip(" \t") != unfenced:  # "## Heading ##", and not "## C#"
-        heading = unfenced.rstrip()
-    return LINK.sub(r"\1", ANCHOR.sub("", heading)).replace("**", "").replace("`", "").strip()
 
 
 def _read(path: Path, settings: ReadSettings) -> tuple[Row, str]:
@@ -154,4 +97,4 @@ def _read(path: Path, settings: ReadSettings) -> tuple[Row, str]:
 
 def _decoded(path: Path, settings: ReadSettings) -> str:
     with path.open("rb") as stream:
-        return decode(read_limited(stream, settings), settings)
+        return decode_source(read_limited(stream, settings), settings)

@@ -13,6 +13,7 @@ from kraq_dspy.asset.corpus.formats.mail import read_mailbox, read_message
 from kraq_dspy.asset.corpus.formats.packed import read_epub, read_notebook, unpacking
 from kraq_dspy.asset.corpus.formats.pdf import read_pdf
 from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_marked_up, read_plain, read_unknown
+from kraq_dspy.asset.corpus.formats.restructured import read_restructured
 from kraq_dspy.asset.corpus.formats.rows import Reader
 from kraq_dspy.asset.corpus.formats.rtf import read_rtf
 from kraq_dspy.asset.corpus.formats.sheets import read_sheets
@@ -24,7 +25,8 @@ READERS: dict[str, Reader] = {
     ".text": read_plain,
     ".md": read_markdown,
     ".markdown": read_markdown,
-    ".rst": read_marked_up,
+    **dict.fromkeys((".mdx", ".qmd", ".rmd", ".mdown", ".mkd", ".mkdn", ".mdwn", ".mdtxt"), read_markdown),
+    ".rst": kept_apart(read_restructured),
     ".org": read_marked_up,
     ".adoc": read_marked_up,
     ".html": read_html,
@@ -40,7 +42,7 @@ READERS: dict[str, Reader] = {
     ".ods": kept_apart(read_sheets),
     ".rtf": read_rtf,
     ".epub": read_epub,
-    ".eml": read_message,
+    ".eml": kept_apart(read_message),
     ".mbox": read_mailbox,
     ".ipynb": read_notebook,
     **READERS_OF_ROWS,

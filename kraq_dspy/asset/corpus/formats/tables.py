@@ -52,7 +52,7 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
 
 def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: ReadSettings) -> Iterator[Row | BadRow]:
     # Strict, so that a quote that is never closed is an error and not one enormous row.
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
     own = settings.own(columns)
     number = 0
     while True:
@@ -62,6 +62,8 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
         try:
             cells = next(reader)
         except StopIteration:
+            if not number:
+                yield BadRow("The table has no rows.")
             return
         except csv.Error as error:
             problem = f"{error}. Check its quotes: one that is not closed takes the lines behind it along."
@@ -105,7 +107,7 @@ def _delimiter(first: str, expected: str, settings: ReadSettings) -> str:
 
 def _header(line: str, delimiter: str) -> list[str]:
     try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
     except csv.Error:
         return []
 

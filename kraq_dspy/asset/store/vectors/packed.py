@@ -1,6 +1,6 @@
 """Keeps points in one file that is mapped into memory and never changed: searched by any number of processes at once.
 
-A search compares a vector with all points, 44 ms for a million of 384 numbers (docs/decisions/dense-search.md). All
+A search compares a vector with all points, 44 ms for a million of 384 numbers (docs/decisions.md). All
 arrays stand in the order of the ids, so points that score alike come in that order too.
 """
 

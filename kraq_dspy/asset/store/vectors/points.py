@@ -133,7 +133,7 @@ def _stem(word: str) -> str:
     """An English word without the commonest endings, so that "run", "runs" and "running" are one
     word.
 
-    It serves retrieval as well as Porter's stemmer does (docs/decisions/readers.md).
+    It serves retrieval as well as Porter's stemmer does (docs/decisions.md).
     """
     if len(word) <= 3 or not word.isascii():
         return word

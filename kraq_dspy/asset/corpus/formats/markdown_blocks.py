@@ -1,0 +1,111 @@
+"""Finds the blocks of Markdown by markdown-it, and writes as text what the tools of documentation alone read.
+
+Those are attributes of headings, admonitions, containers, tabs, includes and components: their marks go, what they
+hold stays.
+
+>>> as_documented("# Locks { #locks }\\n\\n!!! note \\"In winter\\"\\n    The lock is closed.\\n")
+'# Locks\\n\\nIn winter\\nThe lock is closed.\\n'
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+
+from markdown_it import MarkdownIt
+
+from kraq_dspy.asset.corpus.formats.told_rows import told_rows
+from kraq_dspy.records import Heading
+
+_BLOCKS = MarkdownIt("commonmark").enable("table")
+_BLOCKS.core.ruler.enableOnly(["normalize", "block"])
+
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^\n]*)")
+_ATTRIBUTES = re.compile(r"(?<![ \t])[ \t]{1,9}\{:?[ \t]{0,9}[#.][^{}\n]{0,200}\}[ \t]{0,9}$")
+_ADMONITION = re.compile(
+    r"(?:!!!|\?\?\?\+?|===[!+]?)(?: [\w-]{1,30}){0,5} (?:[\w-]{1,30}|\"([^\"\n]{0,200})\")[ \t]{0,9}"
+)
+_CONTAINER = re.compile(r"(?::{3,}|/{3,})(?:[ \t]*\{?[\w-]+\}?[ \t]*(?:\[([^\[\]\n]*)\]|\|?[ \t]*([^\n]*)))?")
+_UNREAD = re.compile(
+    r"\{\*[^\n]*\*\}|--8<--[^\n]*|\{% *include\b[^\n]*%\}|\{:?[ \t]*[#.][^{}\n]*\}|</?[A-Z][\w.]*(?:\s[^<>\n]*)?/?>"
+    r"|import\s[^\n]*['\"];?|export\s+(?:const|default|function)\s[^\n]*"
+)
+"""Lines that include or import something, attributes of a block, and tags of components."""
+_DEFINITION = re.compile(r":[ \t]+(?=\S)")
+_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]*>((?:(?!<h)[^\ue000])*?)</h\1\s*>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_CELL_ENDS = re.compile(r"(?<!\\)\|")
+
+
+def as_documented(text: str) -> str:
+    """The text without the marks of documentation's dialects, and with long tables told row by row. Code stays."""
+    lines: list[str] = []
+    indents: list[int] = []  # of the admonitions that are open
+    fence = ""
+    for line in text.split("\n"):
+        bare = line.lstrip(" \t")
+        depth = len(line) - len(bare)
+        while bare and indents and depth < indents[-1] + 4:
+            indents.pop()
+        shown = line[4 * len(indents) :] if bare else ""
+
+        marks = _FENCE.match(shown)
+        if fence or marks:
+            if marks and not fence:
+                fence = "" if "`" in marks[2] and marks[1][0] == "`" else marks[1]
+            elif marks and marks[1].startswith(fence) and not marks[2].strip():
+                fence = ""
+            lines.append(shown)
+        elif admonition := _ADMONITION.fullmatch(bare):
+            indents.append(depth)
+            lines.append(admonition[1] or "")
+        elif container := _CONTAINER.fullmatch(bare):
+            lines.append(container[1] or container[2] or "")
+        elif _DEFINITION.match(bare) and lines and lines[-1].strip():
+            lines[-1] = f"{lines[-1].rstrip()}: {_DEFINITION.sub('', bare, count=1)}"
+        elif not _UNREAD.fullmatch(bare.rstrip()):
+            lines.append(_ATTRIBUTES.sub("", shown) if shown.startswith("#") else shown)
+    return _with_told_tables("\n".join(lines))
+
+
+def find_headings(text: str) -> Iterator[Heading]:
+    """The headings of Markdown, and of HTML in it, without their mark-up."""
+    starts = _starts(text)
+    tokens = _BLOCKS.parse(text)
+    for place, token in enumerate(tokens):
+        if token.map is None or token.level:
+            continue
+        start = starts[token.map[0]]
+        if token.type == "html_block":
+            for match in _HTML_HEADING.finditer(token.content):
+                if shown := " ".join(_TAG.sub("", match[2]).split()):
+                    yield Heading(start + match.start(), int(match[1]), shown)
+        elif token.type == "heading_open" and (shown := _plain(tokens[place + 1].content)):
+            yield Heading(start, int(token.tag[1]), " ".join(shown.split()))
+
+
+def _with_told_tables(text: str) -> str:
+    if "|" not in text:
+        return text
+    lines = text.split("\n")
+    for token in reversed(_BLOCKS.parse(text)):
+        if token.type == "table_open" and token.map is not None and not token.level:
+            first, end = token.map
+            rows = [_cells(line) for number, line in enumerate(lines[first:end]) if number != 1]
+            lines[first:end] = told_rows(rows) or lines[first:end]
+    return "\n".join(lines)
+
+
+def _cells(line: str) -> list[str]:
+    inside = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip().replace("\\|", "|") for cell in _CELL_ENDS.split(inside)]
+
+
+def _starts(text: str) -> list[int]:
+    return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+
+
+def _plain(heading: str) -> str:
+    """ "The [index](index.md)" as "The index"."""
+    heading = _ATTRIBUTES.sub("", f"x{heading}")[1:]
+    return _LINK.sub(r"\1", heading).replace("**", "").replace("`", "").strip()

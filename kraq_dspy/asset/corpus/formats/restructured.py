@@ -1,0 +1,76 @@
+"""Reads reStructuredText by docutils: its titles, lists, tables and directives become a page, which is read as one."""
+
+import dataclasses
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.core import publish_parts
+from docutils.parsers.rst import Directive, directives
+from docutils.parsers.rst.languages import en
+
+from kraq_dspy.asset.corpus.formats.decode import decode_source, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.front_matter import front_matter_labels
+from kraq_dspy.asset.corpus.formats.html import page_row
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.errors import CorpusError
+
+_ROLE = re.compile(r":[A-Za-z][\w:+.-]{0,40}:`[~!]?([^`<>\n]{1,200}?)(?:\s*<[^`<>\n]{0,200}>)?`")
+_DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+([\w:+.-]+)::", re.MULTILINE)
+_UNREAD = ("toctree", "literalinclude", "index", "highlight", "currentmodule", "module", "program", "testsetup")
+_OF_CODE = ("code", "code-block", "sourcecode", "prompt")
+_QUIET = {
+    "report_level": 5, "halt_level": 5, "file_insertion_enabled": False, "raw_enabled": False,
+    "embed_stylesheet": False, "stylesheet_path": "", "doctitle_xform": True,
+    "line_length_limit": 1_000_000, "_disable_config": True,
+}  # fmt: skip
+
+
+class _Told(Directive):
+    """A directive of another tool, such as "versionadded": its argument and its content are text."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec: ClassVar = defaultdict(lambda: directives.unchanged, {"class": directives.unchanged})
+
+    def run(self) -> list[Any]:
+        if self.name.startswith("auto") or self.name in _UNREAD:
+            return []
+        told = [nodes.paragraph(text, text) for text in self.arguments]
+        inside = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, inside)
+        return [*told, *inside.children]
+
+
+class _Code(_Told):
+    """Code, whatever options another tool gives it."""
+
+    def run(self) -> list[Any]:
+        code = "\n".join(self.content)
+        return [nodes.literal_block(code, code)]
+
+
+@refuses_unreadable
+def read_restructured(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The title is that of the document; roles are their texts, notes and unknown directives what they hold."""
+    with path.open("rb") as stream:
+        raw = decode_source(read_limited(stream, settings), settings)
+    try:
+        labels = front_matter_labels(raw, settings.acl_column, by_function=settings.by_function)
+    except CorpusError as error:
+        yield BadRow(str(error))
+        return
+    for name in set(_DIRECTIVE.findall(raw)):
+        if name in _OF_CODE or name.lower() not in en.directives:
+            directives.register_directive(name, _Code if name in _OF_CODE else _Told)
+    parts = publish_parts(_ROLE.sub(r"\1", raw), writer="html5", settings_overrides=_QUIET)
+    row = page_row(parts["html_body"], normalised(path.stem))
+    if row is None:
+        yield BadRow("The file has no text.")
+    else:
+        yield dataclasses.replace(row, labels=labels)
