@@ -94,8 +94,6 @@ class ForeignSystem:
         Raises EvaluationError for a refused connection, a slow, broken or empty reply: the row says which.
         """
         answer, texts = self._read(self._reply(example.question))
-        if not texts and not answer:
-            raise EvaluationError("The reply is empty: it has neither an answer nor texts.")
         hits = hits_of(example.question, *found_documents(texts[:k], gold_statements(example, space)))
         return dspy.Prediction(hits=hits, **({"answer": answer} if self.answers else {}))
 
@@ -139,6 +137,8 @@ class ForeignSystem:
         if not (self.texts or self.answer or self._is_chat):
             texts = [reply] if isinstance(reply, str) else list(reply)
             texts = [text.strip() for text in texts if text.strip()]
+            if not texts:
+                raise EvaluationError("The reply is empty.")
             return "\n\n".join(texts), texts
 
         value = reply
@@ -149,7 +149,12 @@ class ForeignSystem:
             except ValueError:
                 raise EvaluationError(f"The reply is no JSON: {_brief(joined)}") from None
         answer = " ".join(values_at(value, CHAT_ANSWER if self._is_chat else self.answer))
-        return answer, [text for text in values_at(value, self.texts) if text.strip()]
+        texts = [text for text in values_at(value, self.texts) if text.strip()]
+        before, items, _ = self.texts.partition("*")
+        found_nothing = bool(items) and values_at({"reply": value}, f"reply.{before}") == ["[]"]
+        if not texts and not answer and not found_nothing:
+            raise EvaluationError("The reply is empty: it has neither an answer nor texts.")
+        return answer, texts
 
 
 class _McpClient:

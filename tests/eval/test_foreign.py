@@ -34,6 +34,7 @@ class Handler(BaseHTTPRequestHandler):
             "/chat": (200, json.dumps({"choices": [{"message": {"content": "Nora Bell"}}]})),
             "/broken": (200, "<html>"),
             "/empty": (200, "{}"),
+            "/nothing": (200, '{"hits": []}'),
             "/down": (503, "busy"),
         }
         status, body = replies[self.path]
@@ -67,6 +68,14 @@ def test_what_an_endpoint_finds_is_judged_by_its_text(server: str, space: Worksp
     result = evaluate({"docs": system}, ROWS, ["recall@5"], space=space)
 
     assert {row.question_id: row.metrics["recall@5"] for row in result.rows} == {"q1": 1.0, "q2": 0.0}
+
+
+def test_a_search_that_finds_nothing_has_missed_and_not_failed(server: str, space: Workspace) -> None:
+    system = ForeignSystem(url=f"{server}/nothing", body={"q": "{question}"}, texts="hits.*.text")
+
+    result = evaluate({"docs": system}, ROWS, ["recall@5"], space=space)
+
+    assert [(row.metrics.get("recall@5"), row.failure) for row in result.rows] == [(0.0, None), (0.0, None)]
 
 
 def test_a_url_without_paths_is_asked_as_a_chat(server: str, space: Workspace) -> None:
