@@ -54,8 +54,8 @@ _LEADS_UP = re.compile(
 """What stands before a value that is not the value itself."""
 _OPEN = re.compile(
     r"[,;]|\b(?:if|unless|except|until|but|although|though|however|while|or|only|may|might|could|would|should|perhaps"
-    r"|probably|likely|claim\w*|plan\w*|propos\w*|intend\w*|expect\w*|almost|nearly|some|once|formerly|said|says|believ\w*"
-    r"|few|little|hardly|rather|instead|fail\w*|den(?:y|ies|ied)|refus\w*|ban\w*|forbid\w*|forbidden|prohibit\w*)\b",
+    r"|probably|likely|claim\w*|plan(?:s|ned)?|propos\w*|intend\w*|expect\w*|almost|nearly|some|once|formerly|said|says|believ\w*"
+    r"|few|little|hardly|rather|instead|fail\w*|den(?:y|ies|ied)|refus\w*|ban(?:s|ned)?|forbid\w*|forbidden|prohibit\w*)\b",
     re.IGNORECASE,
 )
 """What leaves open whether it is so, or for which part."""
