@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.eval.datasets import load_dataset as load_dataset
     from kraq_dspy.eval.evaluation import Evaluation as Evaluation
     from kraq_dspy.eval.evaluation import evaluate as evaluate
+    from kraq_dspy.eval.foreign import ForeignSystem as ForeignSystem
+    from kraq_dspy.eval.foreign import read_foreign as read_foreign
     from kraq_dspy.eval.halves import Decision as Decision
     from kraq_dspy.eval.halves import decide as decide
     from kraq_dspy.eval.judges import BinaryJudge as BinaryJudge
@@ -76,6 +78,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "kraq_dspy.eval.datasets": ("Dataset", "Example", "fetch_dataset", "load_dataset"),
         "kraq_dspy.eval.evaluation": ("Evaluation", "evaluate"),
+        "kraq_dspy.eval.foreign": ("ForeignSystem", "read_foreign"),
         "kraq_dspy.eval.halves": ("Decision", "decide"),
         "kraq_dspy.eval.judges": ("BinaryJudge", "Groundedness", "RubricJudge"),
         "kraq_dspy.eval.metrics.for_dspy": (

@@ -209,6 +209,8 @@ def evaluate(
         left_out = len(every_example) - len(examples)
         if not examples:
             raise EvaluationError(f"{questions.learned_note(left_out)} None remains.")
+        if any(system.is_foreign for system in opened):
+            examples = [example for example in examples if not hidden_documents(example)]
         examples, unknown = _with_known_documents(examples, space, metrics)
         if metrics is None:
             metrics = default_metrics(opened, examples, k)

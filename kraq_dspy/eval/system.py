@@ -15,6 +15,7 @@ import dspy
 from kraq_dspy.errors import ConfigError, EvaluationError, KraqError
 from kraq_dspy.eval.about import about_choice, about_retriever, about_system
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.foreign import ForeignSystem
 from kraq_dspy.eval.functions import AnsweringFunction, is_answering
 from kraq_dspy.eval.latency import TOTAL
 from kraq_dspy.eval.recorded import RecordedAnswers, require_recorded, without_recorded
@@ -24,7 +25,7 @@ from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import ProgramChoice
 
 Made: TypeAlias = dspy.Module | Retriever
-Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path | None
+Asked: TypeAlias = Workspace | ForeignSystem | dspy.Module | Retriever | Callable[..., Any] | str | Path | None
 """What a system can be made of: an index, a program or its name, a retriever, a function; None for recorded answers."""
 
 
@@ -37,7 +38,7 @@ class AskedSystem:
     """
 
     name: str
-    asked: Made | RecordedAnswers
+    asked: Made | RecordedAnswers | ForeignSystem
     answers: bool
     about: Mapping[str, str] = field(default_factory=dict)
     choice: ProgramChoice | None = None
@@ -47,6 +48,11 @@ class AskedSystem:
     def is_recorded(self) -> bool:
         """Whether its answers were given already, and stand in the rows of the questions."""
         return isinstance(self.asked, RecordedAnswers)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it runs elsewhere, where nothing can be hidden from it."""
+        return isinstance(self.asked, ForeignSystem)
 
     @property
     def calls_at_once(self) -> int:
@@ -74,7 +80,9 @@ class AskedSystem:
         if example.type == "veracity":
             question += "\nIs this claim true, false, or a mixture of both?"
         started = perf_counter()
-        if not self.answers:
+        if isinstance(asked, ForeignSystem):
+            prediction = asked.ask(example, space, k)
+        elif not self.answers:
             prediction = dspy.Prediction(hits=asked(question, k))
         elif space is not None and isinstance(asked, dspy.Module):
             prediction = _with_answer(space.ask(question, asked, next_questions=0))
@@ -114,6 +122,9 @@ def system_of(
     if given is None:
         require_recorded(examples)
         return AskedSystem(RecordedAnswers.name, RecordedAnswers(), True, {"program": "recorded answers"})
+
+    if isinstance(given, ForeignSystem):
+        return AskedSystem(name or given.place, given, given.answers, {"program": given.place})
 
     made: Any = given
     make: Callable[[Workspace], Any] | None = None

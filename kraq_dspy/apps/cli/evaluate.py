@@ -71,6 +71,13 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         int | None,
         typer.Option("--k", "-k", min=1, help=f"Passages for each question. Default: a program's own, or {RETRIEVED}."),
     ] = None
+    system: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="TOML file of a system elsewhere (url, mcp or command); repeatable. INDEX has the gold passages.",
+        ),
+    ] = None
     human: Annotated[
         Path | None,
         typer.Option(
@@ -131,8 +138,17 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         return [] if self.human is None else read_questions(self.human, self.columns(), encoding=self.encoding)
 
     def _systems(self, space: "Workspace") -> "list[AskedSystem]":
-        """The retrievers, or each program over each retriever; those of `kraq ask` if none is
-        named."""
+        """The systems elsewhere, then the retrievers, or each program over each retriever; those of `kraq ask` if none
+        is named."""
+        from kraq_dspy.eval.foreign import read_foreign
+        from kraq_dspy.eval.system import system_of
+
+        foreign = [system_of(read_foreign(file), file.name.partition(".")[0]) for file in self.system or ()]
+        if foreign and not (self.program or self.retriever):
+            return foreign
+        return foreign + self._own_systems(space)
+
+    def _own_systems(self, space: "Workspace") -> "list[AskedSystem]":
         from kraq_dspy.eval.system import chosen_retriever
 
         if self.retrieval_only:
