@@ -256,7 +256,7 @@ def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) 
     """
     names = list(dict.fromkeys(name for example in examples for name in example.metadata))
     plain = _plain_names(names)
-    if _OF_TEST_SETS <= plain.keys():
+    if plain.keys() >= _OF_TEST_SETS:
         return ""  # a test set of kraq's own
 
     read = {}
