@@ -62,7 +62,7 @@ MADE_BEFORE = {
     "--optimized conversation.json": "kraq optimize conversation --index wiki.kraq --out conversation.json --force",
     "--optimized facts.json": "kraq optimize testset-fact --index wiki.kraq --out facts.json --force",
     "--optimized critics.json": "kraq optimize critics --index wiki.kraq --out critics.json --force",
-    "--optimized combined.json": "kraq optimize combined --index docs.kraq --dev dev.jsonl -m token_f1 --out combined.json",
+    "--optimized combined.json": "kraq optimize combined --index docs.kraq --dev dev.jsonl --out combined.json",
     "their.kraq": "kraq index docs/ --out their.kraq",
     "kraq eval docs.kraq test.jsonl": "kraq testset make docs.kraq --out test.jsonl",
     "kraq select docs/ test.jsonl": "kraq testset make docs.kraq --out test.jsonl",
