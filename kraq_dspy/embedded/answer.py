@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 from kraq_dspy.embedded.meaning import is_in, keys_of, vocabulary_of
 from kraq_dspy.embedded.names import names_in
+from kraq_dspy.embedded.rewrite import LONGEST_COMPARISON
 from kraq_dspy.embedded.table import with_rows_as_sentences
 from kraq_dspy.embedded.told import telling
 from kraq_dspy.embedded.value import BRACKETED, CLOSED, NOT, YEAR, value_in, verdict_in
@@ -145,7 +146,7 @@ def _with_value(question: str, evidence: Sequence[Evidence]) -> Reply | None:
 def _one_of_two(question: str, evidence: Sequence[Evidence]) -> Reply | None:
     """The one of two named things that is earlier or later, or of which alone most words of the question are told; no
     value where neither decides, and None if the question names no two."""
-    either = _EITHER.search(question)
+    either = _EITHER.search(question) if len(question) <= LONGEST_COMPARISON else None
     if either is None:
         return None
     names = [name.strip(' "“”') for name in either.group("first", "second")]

@@ -80,7 +80,8 @@ def value_in(question: str, sentence: str, above: str = "") -> str:
     values = dict.fromkeys(_values(kind, thing, sentence, above))
     others = [value for value in values if not value or value.casefold() not in question.casefold()]
     if len(others) > 1 and kind != "number":
-        others = [value for value in others if value and _touches(value, question, sentence)]
+        beside = [value for value in others if value and _touches(value, question, sentence)]
+        others = [] if any(_is_joined(one, other, sentence) for one in beside for other in others) else beside
     return others[0] if len(others) == 1 else ""
 
 
@@ -121,10 +122,16 @@ def _touches(value: str, question: str, sentence: str) -> bool:
     """Whether a word of the question, which is no name, stands beside the value: "directed by Tim Burton"."""
     asked = [word.keys for word in words_of(question) if word.text.islower() and not is_light(word.text)]
     before, _, behind = sentence.partition(value)
-    ahead = re.search(r"(\w+)(?: (?:by|in|on|at|to|the|is|was|as))*[ (]*$", before)
+    ahead = re.search(r"\b(\w+)(?: (?:by|in|on|at|to|the|is|was|as)){0,4}[ (]*$", before)
     after = re.match(r"[ )]*(?:(?:has|had|is|was|first|also) )*(\w+)", behind)
     beside = [vocabulary_of(found[1]) for found in (ahead, after) if found is not None]
     return any(is_in(keys, own) for keys in asked for own in beside)
+
+
+def _is_joined(one: str, other: str, sentence: str) -> bool:
+    """Whether both are said at once: "Ada Bell and Ida Berg"."""
+    pairs = ((one, other), (other, one)) if other else ()
+    return any(f"{a}{by}{b}" in sentence for a, b in pairs for by in (" and ", " or ", ", and ", ", or "))
 
 
 def _asked_kind(question: str) -> tuple[str, str]:
