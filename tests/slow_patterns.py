@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.embedded import answer, rewrite
+from kraq_dspy.embedded import rewrite
 from tests.patterns import is_bounded, patterns, texts
 
 MEASURED = Path(__file__).with_name("patterns_measured.txt")
@@ -27,7 +27,6 @@ ALLOWED = 24.0  # eight times the text: linear work takes eight times as long, q
 LIMIT_S = 4.0  # of the processor, for the whole text
 AT_MOST = {
     rewrite.EITHER.pattern: rewrite.LONGEST_COMPARISON,
-    answer._EITHER.pattern: rewrite.LONGEST_COMPARISON,
 }
 """Patterns that meet short texts alone, with the characters of the longest."""
 

@@ -1,4 +1,4 @@
-"""Indexes small corpora in eight languages without a model: right names, no questions, and an answer."""
+"""Indexes small corpora in eight languages: right words, right questions or none, and an answer."""
 
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def built(language: str, folder: Path, embedder: type[KeywordEmbedder]) -> tuple
 
 
 @pytest.mark.parametrize("language", TEXTS)
-def test_names_are_right_and_nothing_is_asked_without_a_model_and_the_report_says_so(
+def test_names_are_right_and_nothing_is_asked_without_a_model(
     language: str, tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
 ) -> None:
     folder, names, questions, problems = built(language, tmp_path, keyword_embedder)

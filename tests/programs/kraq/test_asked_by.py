@@ -70,8 +70,8 @@ def test_a_community_takes_another_statement_than_those_below_it() -> None:
     ("text", "question"),
     [
         (
-            "Apfel\n## Wie richtet man Pakete ein?\nDas Werkzeug holt ein Paket und richtet es ein.",
-            "Wie richtet man Pakete ein?",
+            "Apfel\n## Wie installiert man Pakete?\nDas Werkzeug holt ein Paket und richtet es ein.",
+            "Wie installiert man Pakete?",
         ),
         (
             "Guide\n## Installing packages\nThe tool gets the package and puts it where it is to be.",
