@@ -106,8 +106,8 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
             show_testset(made, self.out, asked_for=self.n)
         if not len(made):
             raise EvaluationError(
-                f"No question could be made of {str(self.index_dir)!r}. Try more documents, or a language model: "
-                "--lm MODEL"
+                f"No question could be made of {str(self.index_dir)!r}. Without a language model "
+                "questions are in English alone: try more documents, or --lm MODEL"
             )
         if not self.json:
             has_evidence = any(row.is_answerable for row in made)
