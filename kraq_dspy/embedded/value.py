@@ -82,7 +82,8 @@ def value_in(question: str, sentence: str, above: str = "") -> str:
     values = dict.fromkeys(_values(kind, thing, sentence, above))
     others = [value for value in values if not value or value.casefold() not in question.casefold()]
     if len(others) > 1 and kind != "number":
-        others = [value for value in others if value and _touches(value, question, sentence)]
+        beside = [value for value in others if value and _touches(value, question, sentence)]
+        others = [] if any(_is_joined(one, other, sentence) for one in beside for other in others) else beside
     return others[0] if len(others) == 1 else ""
 
 
@@ -127,6 +128,12 @@ def _touches(value: str, question: str, sentence: str) -> bool:
     after = [word for word in re.findall(r"\w+", behind.partition(",")[0]) if word not in _BETWEEN][:1]
     beside = [vocabulary_of(word) for word in (*ahead, *after)]
     return any(is_in(keys, own) for keys in asked for own in beside)
+
+
+def _is_joined(one: str, other: str, sentence: str) -> bool:
+    """Whether both are said at once: "Ada Bell and Ida Berg"."""
+    pairs = ((one, other), (other, one)) if other else ()
+    return any(f"{a}{by}{b}" in sentence for a, b in pairs for by in (" and ", " or ", ", and ", ", or "))
 
 
 def _asked_kind(question: str) -> tuple[str, str]:

@@ -325,7 +325,7 @@ def show_testset(made: "Testset", file: Path, *, asked_for: int) -> None:
             label=counted(about["halves"][MADE], "made question"),
         )
     if 0 < about["halves"][OWN] < LEAST_ROWS:
-        note(f" {about['halves'][OWN]} questions of the index are no half to decide by; {LEAST_ROWS} are.")
+        note(f" {counted(about['halves'][OWN], 'question')} of the index cannot decide; it takes {LEAST_ROWS}.")
     if {row.model for row in made if row.half == MADE} == {EMBEDDED}:
         note(" no language model wrote the made half: it favors search by words.")
     for kind, reason in made.left_out.items():
