@@ -81,10 +81,11 @@ def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *
     'dense is better, by both halves'
     """
     differences = {}
-    for half, of_first in scores.items():
-        shared = sorted(of_first.keys() & other.get(half, {}).keys())
+    for half in (*HALVES, PEOPLE):
+        both = scores.get(half, {}), other.get(half, {})
+        shared = sorted(both[0].keys() & both[1].keys())
         if len(shared) >= (LEAST_OF_PEOPLE if half == PEOPLE else 1):
-            values = [[side[id] for id in shared] for side in (of_first, other[half])]
+            values = [[side[id] for id in shared] for side in both]
             differences[half] = paired_difference(*values, seed=seed)
     verdict, reason = _verdict(differences)
     return Decision(first, second, differences, verdict, reason)
