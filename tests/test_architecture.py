@@ -134,7 +134,9 @@ def test_the_rooms_of_the_sketch_are_there() -> None:
     if not sketch.is_file():
         pytest.skip("needs the sketch of ../shared, which is not part of the project")
     rooms = sketch.read_text("utf-8").split("\nkraq_dspy/\n")[1].split("\n```")[0]
-    named = [name for line in rooms.splitlines() for name in re.findall(r"^  (\w+(?:/|\.py))(?!\*)|  (\w+\.py)", line)]
+    named = [
+        name for line in rooms.splitlines() for name in re.findall(r"^  (\w+(?:/|\.py))(?!\*)|  (\w+\.py|_\w+/)", line)
+    ]
     names = {first or second for first, second in named}
     assert {"signatures/", "retrievers/", "indexing/", "settings.py", "_internal/"} <= names
     assert [name for name in sorted(names) if not (PACKAGE / name).exists()] == []

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-FOR_USERS = sorted(EXTRAS.keys() - {"all", "dev", "docs", "vllm"})
+FOR_USERS = sorted(EXTRAS.keys() - {"all", "dev", "docs", "vllm", "embedded"})
 
 
 def _script() -> ModuleType:

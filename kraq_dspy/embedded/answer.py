@@ -22,11 +22,9 @@ POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a
 _NAME_OF_FILE = re.compile(
     r"_|^(?:README|NEWS|CHANGES|CHANGELOG|LICENSE|COPYING|AUTHORS|INSTALL|CONTRIBUTING|TODO|INDEX)$", re.IGNORECASE
 )
-_EITHER = re.compile(
-    r"\b(?:[Ww]ho|[Ww]hich|[Ww]hat|[Ww]hose)\b[^?]*?(?:[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9]))"
-    r"(?P<first>[^,?]+?),? or (?P<second>[^?]+)"
-)
+_EITHER = re.compile(r"(?:[,:] |(?<=[a-z] )(?=[A-Z0-9\"“]))(?P<first>[^,:?]{1,60}?),? or (?P<second>[^,?]{1,60})\?*$")
 """A question for one of two that it names behind a comma or by a capital: "Which is older, the Oren or the Sila?"."""
+_WHICH = re.compile(r"[^,:?]{0,40}\b(?:who|which|what|whose)\b", re.IGNORECASE)
 _MORE = re.compile(r"\b(?:more|most|less|least|fewer|\w{2,}(?:er|est))\b(?! or)")
 """What compares by something that no plain rule reads."""
 _BOTH = re.compile(r"\b(?:both|same|also|each|and)\b", re.IGNORECASE)
@@ -145,7 +143,7 @@ def _with_value(question: str, evidence: Sequence[Evidence]) -> Reply | None:
 def _one_of_two(question: str, evidence: Sequence[Evidence]) -> Reply | None:
     """The one of two named things that is earlier or later, or of which alone most words of the question are told; no
     value where neither decides, and None if the question names no two."""
-    either = _EITHER.search(question)
+    either = _EITHER.search(question) if _WHICH.match(question) else None
     if either is None:
         return None
     names = [name.strip(' "“”') for name in either.group("first", "second")]

@@ -32,7 +32,10 @@ _AMOUNTS = tuple(
         (r"how old", rf"{_TIME}|\d{{4}}|\bage\b"),
         (r"how (?:large|big)", r"\d ?(?:[kKMG]B|[km]m?[²2]|square|hectares?|acres?|people|inhabitants)\b|\d[\d,]{3,}"),
         (r"weighs?|how heavy", r"\d ?(?:k?g|mg|t|tonn?es?|tons?|lbs?|pounds?|ounces?|kilos?|gram\w*)\b"),
-        (r"costs?|price|fee", r"[$€£¥]|\b(?:euros?|crowns?|pounds?|dollars?|francs?|kr|cents?|pence|free|nothing)\b"),
+        (
+            r"costs?|price|fee",
+            r"[$€£¥]|\b(?:EUR|USD|GBP|CHF|SEK|DKK|NOK)\b|\b(?:euros?|crowns?|pounds?|dollars?|francs?|kr|cents?|pence|free|nothing)\b",
+        ),
         (
             r"how (?:many|much)",
             r"\d|[½¼¾]|\b(?:no|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|thirty|half"

@@ -47,6 +47,8 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 """What a sentence has to say as well if the question does."""
+_BETWEEN = frozenset(("by", "in", "on", "at", "to", "the", "is", "was", "as", "has", "had", "first", "also"))
+"""Words that may stand between a value and the word of the question beside it."""
 NOT = re.compile(r"\b(?:not|never|no|none|nobody|neither|nor|cannot|without)\b|n[’']t\b", re.IGNORECASE)
 _LEADS_UP = re.compile(
     r"\b(?:before|after|by|between|until|since|about|over|under|than|nearly|almost) $", re.IGNORECASE
@@ -54,8 +56,8 @@ _LEADS_UP = re.compile(
 """What stands before a value that is not the value itself."""
 _OPEN = re.compile(
     r"[,;]|\b(?:if|unless|except|until|but|although|though|however|while|or|only|may|might|could|would|should|perhaps"
-    r"|probably|likely|claim\w*|plan\w*|propos\w*|intend\w*|expect\w*|almost|nearly|some|once|formerly|said|says|believ\w*"
-    r"|few|little|hardly|rather|instead|fail\w*|den(?:y|ies|ied)|refus\w*|ban\w*|forbid\w*|forbidden|prohibit\w*)\b",
+    r"|probably|likely|claim\w*|plan(?:s|ned)?|propos\w*|intend\w*|expect\w*|almost|nearly|some|once|formerly|said|says|believ\w*"
+    r"|few|little|hardly|rather|instead|fail\w*|den(?:y|ies|ied)|refus\w*|ban(?:s|ned)?|forbid\w*|forbidden|prohibit\w*)\b",
     re.IGNORECASE,
 )
 """What leaves open whether it is so, or for which part."""
@@ -80,7 +82,8 @@ def value_in(question: str, sentence: str, above: str = "") -> str:
     values = dict.fromkeys(_values(kind, thing, sentence, above))
     others = [value for value in values if not value or value.casefold() not in question.casefold()]
     if len(others) > 1 and kind != "number":
-        others = [value for value in others if value and _touches(value, question, sentence)]
+        beside = [value for value in others if value and _touches(value, question, sentence)]
+        others = [] if any(_is_joined(one, other, sentence) for one in beside for other in others) else beside
     return others[0] if len(others) == 1 else ""
 
 
@@ -121,10 +124,16 @@ def _touches(value: str, question: str, sentence: str) -> bool:
     """Whether a word of the question, which is no name, stands beside the value: "directed by Tim Burton"."""
     asked = [word.keys for word in words_of(question) if word.text.islower() and not is_light(word.text)]
     before, _, behind = sentence.partition(value)
-    ahead = re.search(r"(\w+)(?: (?:by|in|on|at|to|the|is|was|as))*[ (]*$", before)
-    after = re.match(r"[ )]*(?:(?:has|had|is|was|first|also) )*(\w+)", behind)
-    beside = [vocabulary_of(found[1]) for found in (ahead, after) if found is not None]
+    ahead = [word for word in re.findall(r"\w+", before.rpartition(",")[2]) if word not in _BETWEEN][-1:]
+    after = [word for word in re.findall(r"\w+", behind.partition(",")[0]) if word not in _BETWEEN][:1]
+    beside = [vocabulary_of(word) for word in (*ahead, *after)]
     return any(is_in(keys, own) for keys in asked for own in beside)
+
+
+def _is_joined(one: str, other: str, sentence: str) -> bool:
+    """Whether both are said at once: "Ada Bell and Ida Berg"."""
+    pairs = ((one, other), (other, one)) if other else ()
+    return any(f"{a}{by}{b}" in sentence for a, b in pairs for by in (" and ", " or ", ", and ", ", or "))
 
 
 def _asked_kind(question: str) -> tuple[str, str]:

@@ -238,7 +238,7 @@ def found_documents(
     """The texts, and for each the gold document that it has found first, or a name of its own; a text that has found
     several stands once for each.
 
-    >>> found_documents(["Ada lived in London, then."], {"ada": [frozenset({"ada", "live", "london"})]})[1]
+    >>> found_documents(["Ada lived in London, then."], {"ada": [frozenset({"ada", "lived", "london"})]})[1]
     ['ada']
     """
     shown, ids = [], []

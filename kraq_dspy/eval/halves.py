@@ -82,10 +82,9 @@ def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *
     """
     differences = {}
     for half in (*HALVES, PEOPLE):
-        both = scores.get(half, {}), other.get(half, {})
-        shared = sorted(both[0].keys() & both[1].keys())
+        shared = sorted(scores.get(half, {}).keys() & other.get(half, {}).keys())
         if len(shared) >= (LEAST_OF_PEOPLE if half == PEOPLE else 1):
-            values = [[side[id] for id in shared] for side in both]
+            values = [[side[half][id] for id in shared] for side in (scores, other)]
             differences[half] = paired_difference(*values, seed=seed)
     verdict, reason = _verdict(differences)
     return Decision(first, second, differences, verdict, reason)

@@ -42,6 +42,7 @@ ROWS = ("data", "Data", "questions", "examples", "rows", "items")
 _LIKE_EVIDENCE = re.compile("doc|context|source|evidence|passage|support|file", re.IGNORECASE)
 _NO_EVIDENCE = ("hidden_documents", *DOCUMENTS, *CONTEXTS, *CONTEXT_IDS)
 _READ_ELSEWHERE = frozenset((*_NO_EVIDENCE, *IDS, *ANSWERS, "type", "response", "passages", "nuggets"))
+_OF_TEST_SETS = frozenset(("community_level", "checks", "half"))
 FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 
@@ -255,6 +256,9 @@ def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) 
     """
     names = list(dict.fromkeys(name for example in examples for name in example.metadata))
     plain = _plain_names(names)
+    if plain.keys() >= _OF_TEST_SETS:
+        return ""  # a test set of kraq's own
+
     read = {}
     for what, named, known in zip(
         ("question", "answers", "documents"), dataclasses.astuple(columns), (QUESTION, ANSWERS, DOCUMENTS), strict=True

@@ -61,6 +61,9 @@ def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
     >>> read_pairs(Path("pairs.jsonl"))[0].inputs
     {'summary': 'Ada wrote notes.'}
     """
+    if not path.exists():
+        raise TrainingError(f"There is no file {str(path)!r}. Make pairs with `kraq finetune pairs --out {path}`.")
+
     signature = SIGNATURES[kind]
     pairs = []
     for number, (where, row) in enumerate(json_objects(path, TrainingError, "the pairs"), start=1):

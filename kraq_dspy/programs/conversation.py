@@ -41,7 +41,7 @@ class StandaloneQuestion(SavableModule):
     >>> space = Workspace.open("ada.kraq")
     >>> with space:  # whose model is asked
     ...     StandaloneQuestion()("When did she die?", [("Who wrote the first program?", "Ada Lovelace.")]).question
-    'When did Ada Lovelace die?'
+    'Who wrote the first program? When did she die?'
     """
 
     def __init__(self, signature: SignatureLike = None) -> None:

@@ -102,7 +102,7 @@ class QARAG(SavableModule):
     >>> rag.set_lm(make_lm("embedded"))
     >>> prediction = rag(question="Where did Ada live?")
     >>> prediction.answer, prediction.n_made
-    ('London', 1)
+    ('London. Ada lived in London.', 1)
     """
 
     def __init__(

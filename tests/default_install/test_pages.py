@@ -43,7 +43,9 @@ NEEDS = [
     Need(r"--adapter adapters/", "`kraq finetune` wrote", "extra `train`|extra of models|kraq-dspy\\[train\\]"),
     Need(r"--lm gguf/", r"kraq lm get|kraq-dspy\[local\]", r"extra `local`|kraq-dspy\[local\]"),
     Need(r"^kraq eval .*--lm openai/", r"OPENAI_API_KEY(?s:.*)Report: ", "openai/"),
-    Need(r"^kraq (?!index --dry-run|eval ).*--lm openai/", "OPENAI_API_KEY", "OPENAI_API_KEY|openai/"),
+    Need(r"^kraq (?!eval |.*--dry-run).*--lm openai/", "OPENAI_API_KEY", "OPENAI_API_KEY|openai/"),
+    Need(r"--human few.csv", "expected 20 of each", "needs? 20 rows"),
+    Need(r"--system server.toml", "no file of a foreign system", "`server.toml` says how"),
     Need(r"--lm ollama_chat/", "localhost:11434", "localhost:11434"),
 ]
 NOT_RUN = {
@@ -60,6 +62,8 @@ MADE_BEFORE = {
     "--optimized conversation.json": "kraq optimize conversation --index wiki.kraq --out conversation.json --force",
     "--optimized facts.json": "kraq optimize testset-fact --index wiki.kraq --out facts.json --force",
     "--optimized critics.json": "kraq optimize critics --index wiki.kraq --out critics.json --force",
+    "--optimized combined.json": "kraq optimize combined --index docs.kraq --dev dev.jsonl --out combined.json",
+    "their.kraq": "kraq index docs/ --out their.kraq",
     "kraq eval docs.kraq test.jsonl": "kraq testset make docs.kraq --out test.jsonl",
     "kraq select docs/ test.jsonl": "kraq testset make docs.kraq --out test.jsonl",
     "runs/before": "kraq eval docs.kraq questions.csv --retrieval-only -r dense --out runs/before",

@@ -59,15 +59,15 @@ def test_a_file_is_scored_by_type_and_judged_by_type(kraq: WarmShell, tmp_path: 
     rows = [{**RAGAS, "type": "fact"}, {**RAGAS, "type": "other", "response": "In Paris"}]
     (tmp_path / "given.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     (tmp_path / "none.csv").write_text("question,answer\nWho?,Ada\n", "utf-8")
-    words = ("eval", "given.jsonl", "--out", "run", "--fail-under", "contains[fact]=.9")
+    words = ("eval", "given.jsonl", "--out", "run", "--fail-under", "substring_match[fact]=.9")
 
     passed = kraq(*words, cwd=tmp_path)
-    failed = kraq(*words, "--fail-under", "contains[other]=.1", "--json", cwd=tmp_path)
+    failed = kraq(*words, "--fail-under", "substring_match[other]=.1", "--json", cwd=tmp_path)
     refused = kraq("eval", "none.csv", cwd=tmp_path)
 
     assert passed.returncode == 0, passed.stderr
     assert "Scores by type of question" in passed.stdout
-    assert "contains of recorded is 1.000 in 1 question of the type fact, at least 0.9" in passed.stdout
+    assert "substring_match of recorded is 1.000 in 1 question of the type fact, at least 0.9" in passed.stdout
     assert "Scores by type of question" in (tmp_path / "run" / "report.html").read_text("utf-8")
     assert failed.returncode == 3
     assert [check["passed"] for check in json.loads(failed.stdout)["checks"]] == [True, False]
@@ -79,7 +79,7 @@ def test_a_threshold_of_a_type_that_no_question_has_names_those_there_are() -> N
     run = evaluate(None, [{**RAGAS, "type": "fact"}]).summary
 
     with pytest.raises(EvaluationError, match="No question has the type 'facts'; there are: fact"):
-        under_checks(run, {"contains[facts]": 0.5})
+        under_checks(run, {"substring_match[facts]": 0.5})
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,6 @@ def test_a_constructor_reads_the_range_of_the_option(space: Workspace) -> None:
     with pytest.raises(ValueError, match="similarity is 2; expected a number from 0 to 1"):
         QASearch(space.program("traditional"), space.answers, similarity=2)
     with pytest.raises(ValueError, match="min_similarity is 2; expected a number from -1 to 1"):
-        EfficientSpeculativeRAG(over, [QUESTION], NOTHING, NOTHING, min_similarity=2)
+        EfficientSpeculativeRAG(over, [QUESTION], NOTHING, space.instructed_embedder, min_similarity=2)
     with pytest.raises(ValueError, match=r"share is 0; expected a number from 0\.001 to 1: share of the budget"):
         PageRankRetriever(over, graph, space.index, share=0)

@@ -106,8 +106,8 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
             show_testset(made, self.out, asked_for=self.n)
         if not len(made):
             raise EvaluationError(
-                f"No question could be made of {str(self.index_dir)!r}. Try more documents, or a language model: "
-                "--lm MODEL"
+                f"No question could be made of {str(self.index_dir)!r}. Without a language model "
+                "questions are in English alone: try more documents, or --lm MODEL"
             )
         if not self.json:
             has_evidence = any(row.is_answerable for row in made)
@@ -325,7 +325,7 @@ def show_testset(made: "Testset", file: Path, *, asked_for: int) -> None:
             label=counted(about["halves"][MADE], "made question"),
         )
     if 0 < about["halves"][OWN] < LEAST_ROWS:
-        note(f" {about['halves'][OWN]} questions of the index are no half to decide by; {LEAST_ROWS} are.")
+        note(f" {counted(about['halves'][OWN], 'question')} of the index cannot decide; it takes {LEAST_ROWS}.")
     if {row.model for row in made if row.half == MADE} == {EMBEDDED}:
         note(" no language model wrote the made half: it favors search by words.")
     for kind, reason in made.left_out.items():

@@ -113,7 +113,7 @@ class QASearch(SavableModule):
     the FAQ cache, for review (docs/guide/qa_search.md).
 
     The prediction is the program's; if an entry matches, it has that `answer` and no `hits`. It
-    also has `source` ("FAQ cache" or "program"), `entry` (None without a match) and `search` (a
+    also has `source` ("faq" or "program"), `entry` (None without a match) and `search` (a
     `FaqSearch`).
 
     >>> from kraq_dspy import Workspace

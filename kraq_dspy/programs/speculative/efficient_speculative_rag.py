@@ -45,7 +45,13 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
             or `space.precomputed()` of an index.
         embedder: embeds the passages that have no stored vector, by the encoder that made the others.
         min_similarity: a cosine. Below it kraq sees the passages from the user's question.
-        n, k, m, scorer, seed, in_flight, signature: those of SpeculativeRAG.
+        n: passages to retrieve.
+        k: clusters, and passages of a draft.
+        m: drafts.
+        scorer: verifies drafts; by default `KraqScore`.
+        seed: of the clusters and of the choice of subsets.
+        in_flight: the most drafts and verdicts at once; None for all.
+        signature: replaces the draft's signature, or its instructions.
 
     Raises:
         TypeError: for `precomputed` without stored vectors.

@@ -79,7 +79,7 @@ def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) ->
         (("optimize", "combined", "--dev", "dev.jsonl"), 2, "needs an index: --index DIR"),
         (("optimize", "answering", "--dev", "dev.jsonl"), 1, "the field 'passages' is missing"),
         (("optimize", "answering", "--dev", "none.jsonl"), 1, "Cannot read the dev set"),
-        (("optimize", "judging", "--dev", "dev.jsonl"), 1, "the field 'answer' is missing"),
+        (("optimize", "judging", "--dev", "dev.jsonl"), 1, "the field 'right' is missing"),
         (("optimize", "question-generation", "--dev", "dev.jsonl"), 1, "unknown field 'answers'"),
     ],
 )

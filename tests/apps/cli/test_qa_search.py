@@ -54,7 +54,7 @@ def test_prepared_answers_come_first_and_the_program_named_answers_the_rest(
         "faq",
         2,
     )
-    answer = ask(capsys, index, "Who designed the Analytical Engine?", "-P", "over=traditional", "--k", "2")
+    answer = ask(capsys, index, "Who invented the Difference Engine?", "-P", "over=traditional", "--k", "2")
     assert (answer["source"], answer["entry"], len(answer["hits"])) == ("program", None, 2)
     assert "Babbage" in answer["answer"]
     paired = ask(capsys, index, "Who designed the Analytical Engine?", "-P", "over=qa-rag", "-P", "variant=type1")
@@ -75,7 +75,7 @@ def test_what_cannot_be_answered_is_noted_unless_told_not_to(index: Path, capsys
     shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional", "-P", "collect=no")
     assert "noted for review" not in shown
     shown = kraq(capsys, "ask", index, "Xyzzy plugh?", "-p", "qa-search", "-P", "over=traditional")
-    assert "noted for review: kraq serve --open" in shown
+    assert "noted for review: kraq serve DIR --open --edit" in " ".join(shown.split())
     pending = {entry.question: entry.asked for entry in FaqCache(index / FAQ, write=False).entries("pending")}
     assert pending["Xyzzy plugh?"] == 1
 

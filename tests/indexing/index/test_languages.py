@@ -59,8 +59,6 @@ NAMES = {
     "ar": {"القاهرة", "نجيب محفوظ", "نهر النيل"},
     "hi": {"दिल्ली", "यमुना नदी", "ताजमहल", "शाहजहाँ", "आगरा"},
 }
-BEGINS = {"es": "¿Qué es ", "de": "Wer lebte "}
-HOLDS = {"fr": "est-ce qu", "zh": "是什么？", "ar": "ماذا قيل عن ", "hi": " के बारे में क्या कहा गया है?"}
 WORD = {"hi": "ताजमहल", "ar": "النيل", "th": "กรุงเทพมหานคร", "zh": "红楼梦"}
 
 
@@ -75,7 +73,7 @@ def built(language: str, folder: Path, embedder: type[KeywordEmbedder]) -> tuple
 
 
 @pytest.mark.parametrize("language", TEXTS)
-def test_names_are_right_and_questions_are_asked_in_the_texts_language_or_not_at_all(
+def test_names_are_right_and_nothing_is_asked_without_a_model(
     language: str, tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
 ) -> None:
     folder, names, questions, problems = built(language, tmp_path, keyword_embedder)
@@ -83,10 +81,8 @@ def test_names_are_right_and_questions_are_asked_in_the_texts_language_or_not_at
     assert set(names) >= NAMES.get(language, set())
     assert all(name in text for name in names)
     assert not any(name.isdigit() for name in names)
-    assert all(question.startswith(BEGINS.get(language, "")) for question in questions)
-    assert all(HOLDS.get(language, "") in question for question in questions)
-    assert bool(questions) == (language in NAMES)
-    assert ("answers by retrieval alone" in problems) == (not questions)
+    assert questions == []
+    assert "answers by retrieval alone" in problems
     with Workspace.open(folder, embedder=keyword_embedder("one", "two")) as space:
         assert space.ask(WORD.get(language, "harbour institute founded")).hits
 
