@@ -44,15 +44,14 @@ def models_of(path: Path) -> set[str]:
         return {model for _, model in index.results.usage()}
 
 
-@pytest.mark.parametrize("way", ["context", "lm", "models"])
+@pytest.mark.parametrize("way", ["context", "lm", "roles"])
 def test_a_dspy_lm_does_all_the_work_and_no_role_of_the_settings(tmp_path: Path, way: str) -> None:
     out, lm = tmp_path / "x.kraq", plain()
     if way == "context":
         with dspy.context(lm=lm):
             report = build_index(DOCUMENTS, out, settings=DEAD)
     else:
-        options: dict[str, Any] = {way: lm}
-        report = build_index(DOCUMENTS, out, settings=DEAD, **options)
+        report = build_index(DOCUMENTS, out, settings=DEAD, lm={"default": lm} if way == "roles" else lm)
     assert report.failures == ()
     assert set(report.models.values()) == {"somebody/embedded"}
     assert models_of(out) == {"somebody/embedded"}
@@ -135,8 +134,7 @@ def test_what_is_no_corpus_is_told_as_such(tmp_path: Path, corpus: Any, says: st
     [
         ({"setings": None}, "unexpected keyword argument 'setings'"),
         ({"settings": {"chunks": 1}}, r"settings is .*dict.*expected a Settings"),
-        ({"lm": "openai/gpt-4o"}, r"lm is 'openai/gpt-4o' \(str\); expected a BaseLM"),
-        ({"models": "openai/gpt-4o"}, r"models is 'openai/gpt-4o'; expected a dspy\.LM"),
+        ({"lm": "openai/gpt-4o"}, r"lm is 'openai/gpt-4o'; expected a dspy\.LM, or one by role"),
         ({"embedder": "minilm"}, r"embedder is 'minilm' \(str\), without name"),
         ({"limits": 5}, r"limits is 5 \(int\); expected a Limits"),
         ({"optimized": "state.json"}, r"optimized is 'state\.json'; expected a list of files"),

@@ -122,7 +122,7 @@ def test_one_model_stands_for_all_roles_and_counts_with_their_meter(lm: dspy.LM)
 
 def test_what_is_no_model_or_no_role_is_named() -> None:
     nonsense: Any = "openai/gpt-4o"
-    with pytest.raises(TypeError, match=r"models is 'openai/gpt-4o'; expected a dspy\.LM"):
+    with pytest.raises(TypeError, match=r"lm is 'openai/gpt-4o'; expected a dspy\.LM"):
         LanguageModels(lm=nonsense)
     with pytest.raises(TypeError, match=r"role 'judge' is 'openai/gpt-4o'; expected a dspy\.LM"):
         LanguageModels(lm={"judge": nonsense})

@@ -24,6 +24,7 @@ from kraq_dspy.optimize import state_of
 from kraq_dspy.programs import KraqScore, SpeculativeRAG, TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import ROLES, RoleSettings, Settings
+from tests.conftest import KeywordEmbedder
 
 LOCAL = RoleSettings(model="hosted_vllm/m", api_base="http://localhost:8000/v1")
 
@@ -195,8 +196,7 @@ def test_the_nearest_model_answers_asynchronously_and_in_a_copy(program: dspy.Mo
 
 
 def test_each_step_falls_back_on_its_own_role() -> None:
-    nothing: Any = None
-    rag = SpeculativeRAG(retrieve, nothing, scorer=KraqScore())
+    rag = SpeculativeRAG(retrieve, KeywordEmbedder("hacked"), scorer=KraqScore())
     models = Models()
     fill_in(rag, models, "drafter", {"scorer": "verifier"})
     fill_in(rag, Models())  # what has a role keeps it
@@ -235,8 +235,7 @@ def test_that_nothing_is_configured_is_said_once(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_model_that_was_given_for_a_role_is_the_own_one_of_its_steps() -> None:
-    nothing: Any = None
-    rag = SpeculativeRAG(retrieve, nothing, scorer=KraqScore())
+    rag = SpeculativeRAG(retrieve, KeywordEmbedder("hacked"), scorer=KraqScore())
     drafter = saying("of the drafter")
     fill_in(rag, LanguageModels(lm={"drafter": drafter}), "drafter", {"scorer": "verifier"})
     with dspy.context(lm=saying("of the context")):

@@ -26,7 +26,7 @@ LABELLED_DOCUMENTS = [dataclasses.replace(document, labels=LABELS[document.id]) 
 def main() -> None:
     for version, documents in ((SCHEMA_VERSION, DOCUMENTS), (LABELLED, LABELLED_DOCUMENTS)):
         kept = HERE / f"schema-{version}.zip"
-        if kept.exists():  # what was released is not made anew
+        if kept.exists():  # one whose settings this version no longer knows is removed first, and made anew
             continue
         with tempfile.TemporaryDirectory() as folder:
             build_index(documents, Path(folder) / "poets.kraq", embedder=EMBEDDER)
