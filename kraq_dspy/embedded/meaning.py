@@ -9,7 +9,6 @@ The tables stand in `meaning.toml`. Two words are the same if they share a key.
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -98,11 +97,6 @@ def same(first: str, second: str) -> bool:
 def are_same(first: Keys, second: Keys) -> bool:
     """Whether two words share a key, or one begins with the other and is little longer."""
     return is_in(first, second)
-
-
-def is_among(word: Keys, others: Iterable[Keys]) -> bool:
-    """Whether one of the others is the same word."""
-    return any(are_same(word, other) for other in others)
 
 
 def is_in(word: Keys, vocabulary: Keys) -> bool:

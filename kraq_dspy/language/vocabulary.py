@@ -34,5 +34,4 @@ DOES: dict[str, str] = {
     f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", verb) else f"{verb}{'es' if verb.endswith('go') else 's'}": verb
     for verb in _WORDS["does"].split()
 }
-STATEMENTS: dict[str, str] = _WORDS["statements"]
 LANGUAGES: dict[str, dict[str, Any]] = _WORDS["languages"]

@@ -304,12 +304,6 @@ def test_an_article_is_small_within_a_question() -> None:
     ]
 
 
-def test_a_heading_of_one_word_is_connected_with_nothing() -> None:
-    passage = "Reliability\nOn a Ray cluster, Ray itself sends programs between its own machines."
-
-    assert not related.may_be_related(("Ray", "Reliability"), passage)
-
-
 def test_another_clause_does_not_get_into_when_something_was_done() -> None:
     asked = facts.facts_in("Acme School was founded in 1963 by Globex and has today about 200 students.")
 

@@ -61,7 +61,6 @@ _LONGEST_ANSWER = 8  # words
 _WORTH_OF_WHAT = {"what": 0.8, "which": 0.9}  # beside a question for who, when, where, why or how many
 _AS_GOOD = 0.75  # share of the highest worth from which on one question is as good as another
 _LEAST_WEIGHT = 0.42  # of a parsed question: a name and a rarer thing
-_LONGEST_SENTENCE = 25  # words of one that is an answer as a whole
 _SUPPOSES = re.compile(r"(?:What|Who|Which \w+|What kind of \w+) (?P<deed>(?:may|might|could|can|should) [a-z]+)\b")
 _OF_A_STUDY = re.compile(
     r"\b(?:(?:control|intervention|treatment|standard|experimental|study) (?:groups?|arms?|population|samples?)"

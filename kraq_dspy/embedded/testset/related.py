@@ -1,19 +1,17 @@
 """Finds the sentences that tell of two names, and asks what connects the two."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from kraq_dspy.embedded.asking.templates import without_asides
 from kraq_dspy.embedded.judge import same_thing
 from kraq_dspy.embedded.names import REFERENCE
 from kraq_dspy.embedded.testset.statements import VERB, is_somebody
-from kraq_dspy.embedded.testset.whole_names import may_be_asked_about, stands_whole, with_article
+from kraq_dspy.embedded.testset.whole_names import stands_whole
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import STOP
 
-MOST_ABOUT = 6
-"""Names of which pairs are looked at."""
 _LONGEST = 45  # words of a sentence that a person would read as an answer
 _BEGINS = re.compile(r"[-*>•`\"“'‘(\[\s]*(?P<word>\w+)")
 _ENDS = re.compile(r"[.!?…][\"”’')]*$")
@@ -24,12 +22,6 @@ _LABELLED = re.compile(r"[^.,]{1,40} ?: ")
 """What menus have, and what explains a word of a list: "Settings Sound Output ...", "Sync: Adjusts ..."."""
 _LISTED = 0.7
 """Share of words with capitals or digits from which on a line is a table's or a list's."""
-
-
-def related_question(names: Sequence[str], text: str = "") -> str:
-    """Ask what connects two names, each with "the" before it where the `text` has it so."""
-    first, second = (with_article(name, text) for name in names)
-    return f"What is the connection between {first} and {second}?"
 
 
 def sentence_about(passage: str, names: Collection[str]) -> str:
@@ -78,13 +70,6 @@ def are_two_things(name: str, other: str) -> bool:
     """Tell whether the names are of two things, not a long and a short name of one: "United States" and "U.S."."""
     letters, of_other = (re.sub(r"[^\w ]", "", each) for each in (name, other))
     return not (name in other or other in name or same_thing(letters, of_other))
-
-
-def may_be_related(pair: Sequence[str], text: str) -> bool:
-    """Whether the two names are of things that somebody may ask about, and not one thing's."""
-    return are_two_things(*pair) and all(
-        may_be_asked_about(name, text) and not is_last_name(name, text) for name in pair
-    )
 
 
 def is_last_name(name: str, text: str) -> bool:
