@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import permutations
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.embedded.asking.headings import stands_in_menus
-from kraq_dspy.embedded.asking.templates import asks_of_headline
+from kraq_dspy.language.text import stands_in_menus
+from kraq_dspy.programs.kraq.question_text import asks_of_headline
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.spellings import Spellings

@@ -22,8 +22,7 @@ from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
-from kraq_dspy.embedded.reading.kept import STAGE as READ
-from kraq_dspy.embedded.reading.kept import forget_other_readings, read_passages
+from kraq_dspy.embedded_model import analyst
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.faq.sources import flag_stale
 from kraq_dspy.indexing.index import opening
@@ -41,6 +40,7 @@ from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.in_place import asked_in_place
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, LabelsOf, located, require_known
+from kraq_dspy.language.analysis import READ
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -385,7 +385,7 @@ class Builder(BuildParts):
 
     async def extract(self) -> None:
         """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
-        forget_other_readings(self.index)
+        analyst().forget_other_readings(self.index)
         stage = ("extract", "extractor", self.kraq.extract)
         is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
@@ -413,7 +413,7 @@ class Builder(BuildParts):
     def _chunks_to_extract(self, ids: Sequence[str]) -> Generator[Chunk]:
         """Yield the chunks; if the embedded model extracts, which goes by their parse, each when it is parsed."""
         if self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
-            yield from read_passages(self.index, ids)
+            yield from analyst().read_passages(self.index, ids)
             return
         for some in batches(ids, _BATCH):
             yield from self.index.get(Chunk, some)
@@ -446,7 +446,7 @@ class Builder(BuildParts):
 
     async def ask(self) -> None:
         """A question for each summary of an import; then the index is complete."""
-        forget_other_readings(self.index)
+        analyst().forget_other_readings(self.index)
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:

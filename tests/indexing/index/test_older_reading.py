@@ -7,8 +7,8 @@ import pytest
 
 from kraq_dspy import Index, add_documents, build_index
 from kraq_dspy.embedded.reading import kept
-from kraq_dspy.embedded.reading.analysis import Analysis, Named, Sentence
 from kraq_dspy.embedded.reading.reader import MADE_BY, Reader
+from kraq_dspy.language.analysis import Analysis, Named, Sentence
 from kraq_dspy.records import Chunk, Document
 from tests.conftest import KeywordEmbedder
 from tests.indexing.small import contents, small
