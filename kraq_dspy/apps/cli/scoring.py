@@ -157,7 +157,7 @@ def _show_result(
     for note in result.notes:
         say(note)
     say(f"Report: {', '.join(map(str, files))}")
-    say(f"To compare with another run: {command('report', folder, 'OTHER')}")
+    say(f"To compare with another run: {command('eval', 'report', folder, 'OTHER')}")
     for check in checks:
         verdict = ("passed  ", "green") if check.passed else ("FAILED  ", "red")
         say(verdict, check.text)

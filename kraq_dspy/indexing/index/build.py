@@ -15,6 +15,7 @@ from typing import Unpack
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.formats.apart import end_reading
 from kraq_dspy.asset.corpus.load import is_about_labels
 from kraq_dspy.asset.graph.partition import require_engine, with_engine
 from kraq_dspy.asset.label_names import MENTIONED, possible_names
@@ -22,8 +23,7 @@ from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
-from kraq_dspy.embedded.reading.kept import STAGE as READ
-from kraq_dspy.embedded.reading.kept import forget_other_readings, read_passages
+from kraq_dspy.embedded.reading.kept import STAGE as READ, forget_other_readings, read_passages
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.faq.sources import flag_stale
 from kraq_dspy.indexing.index import opening
@@ -305,6 +305,7 @@ class Builder(BuildParts):
             loaded.failures.extend(failures)
             self.progress.advance("load", len(read))
         self.progress.finish("load")
+        end_reading()
         return loaded
 
     def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
