@@ -169,3 +169,15 @@ def test_bad_input_gets_a_message_and_an_exit_code(
     assert says in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_the_evidence_of_questions_may_stand_in_qrels(kraq: WarmShell, run: tuple[Path, Any]) -> None:
+    folder, _ = run
+    [index] = (folder / "runs" / "indexes").iterdir()
+    (folder / "asked.jsonl").write_text('{"id": "q1", "question": "Was Ed Wood American?"}\n')
+    (folder / "asked.qrels").write_text("q1\t0\tEd Wood\t1\n")
+    words = ["--qrels", "asked.qrels", "--retrieval-only", "-r", "bm25", "--json"]
+    done = kraq("eval", index, "asked.jsonl", *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    [system] = json.loads(done.stdout)["runs"][0]["systems"]
+    assert system["cells"]["recall@10"]["interval"]["estimate"] == 1.0
