@@ -279,8 +279,8 @@ class QuestionSettings(Checked):
 
 @dataclass(frozen=True)
 class RefusalSettings(Checked):
-    """What `kraq ask`, `chat`, `serve`, `explore` and `mcp` do with questions that the documents
-    do not answer. Programs in Python, `kraq eval` and the papers' tables answer every question."""
+    """What `kraq ask`, `serve` and `mcp` do with questions that the documents do not answer.
+    Programs in Python, `kraq eval` and the papers' tables answer every question."""
 
     section = "refusals"
 

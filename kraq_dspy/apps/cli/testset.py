@@ -266,9 +266,7 @@ def _show_coverage(coverage: "Coverage", examples: Sequence["Example"], *, about
     refused = coverage.refused
     rows = {
         "questions": f"{coverage.questions:,}",
-        _REFUSED: "unknown to this index: kraq index CORPUS measures it"
-        if refused is None
-        else f"{len(refused):,}; kraq ask refuses them",
+        _REFUSED: "unknown: kraq update measures it" if refused is None else f"{len(refused):,}; kraq ask refuses them",
         _FAR: f"{counted(len(coverage.far), 'other')} (no cosine of {about:g} or more; --about sets it)",
         "communities": f"{len(coverage.communities):,}, of which {len(untouched):,} are never touched",
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
