@@ -4,13 +4,11 @@ A line is `query-id 0 document-id relevance`, parted by spaces or tabs. Files of
 `query-id corpus-id score` below a heading, are read, too.
 """
 
-import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Example
 from kraq_dspy.records import TestsetRow
 
 
@@ -54,14 +52,3 @@ def read_qrels(path: str | Path) -> dict[str, tuple[str, ...]]:
         if relevance > 0:
             documents.setdefault(question, []).append(document)
     return {question: tuple(dict.fromkeys(ids)) for question, ids in documents.items()}
-
-
-def with_qrels(examples: Sequence[Example], path: str | Path) -> list[Example]:
-    """The questions with the documents that the qrels name. Raises EvaluationError if they name none of the ids."""
-    documents = read_qrels(path)
-    if not any(example.id in documents for example in examples):
-        raise EvaluationError(
-            f"{str(path)!r} names none of the questions' ids: it has {next(iter(documents), 'none')!r}, and the "
-            f"questions have {examples[0].id!r}."
-        )
-    return [dataclasses.replace(each, supporting_ids=documents.get(each.id, ())) for each in examples]

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.evidence import with_qrels
 from kraq_dspy.eval.questions import read_questions
 from kraq_dspy.records import TestsetRow
-from kraq_dspy.testset.qrels import read_qrels, with_qrels, write_qrels
+from kraq_dspy.testset.qrels import read_qrels, write_qrels
 
 ROWS = [
     TestsetRow("t1", "Who built the mill?", "fact", ("Nora",), supporting_ids=("mill", "bells")),

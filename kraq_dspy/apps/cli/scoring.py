@@ -86,8 +86,8 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         """The questions of the file, or as many of them as are asked, drawn by the seed."""
         import random
 
+        from kraq_dspy.eval.evidence import with_qrels
         from kraq_dspy.eval.questions import read_questions
-        from kraq_dspy.testset.qrels import with_qrels
 
         examples = read_questions(file, self.columns(), encoding=self.encoding)
         if self.qrels is not None:
