@@ -46,12 +46,17 @@ def test_the_preset_or_the_size_of_the_extractor_chooses_the_program(
 
 @pytest.mark.parametrize(
     ("extract", "by_parse"),
-    [({}, True), ({"preset": "small"}, False), ({"types": "person"}, False), ({"persona": "A geneticist."}, False)],
+    [
+        (ExtractSettings(), True),
+        (ExtractSettings(preset="small"), False),
+        (ExtractSettings(types="person"), False),
+        (ExtractSettings(persona="A geneticist."), False),
+    ],
 )
 def test_the_parser_reads_in_place_of_a_small_model_that_nothing_is_asked_of(
-    extract: dict[str, str], by_parse: bool
+    extract: ExtractSettings, by_parse: bool
 ) -> None:
-    settings = Settings(extract=ExtractSettings(**extract), roles={"default": RoleSettings("gguf/qwen2.5-coder-0.5b")})
+    settings = Settings(extract=extract, roles={"default": RoleSettings("gguf/qwen2.5-coder-0.5b")})
     program, asked = extractor(settings), asked_extractor(settings)
 
     assert isinstance(program, ExtractNames)
