@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.language.analysis import Analysis, AskedHeading, Group
+from kraq_dspy.language.analysis import Analysis, AskedHeading, Group, Reading
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Chunk, Community
 
@@ -39,6 +39,12 @@ class Analyst(Protocol):
 
     def analysis(self, passage: str) -> Analysis | None:
         """What the parser says of a passage; None of one that is not in English."""
+
+    def is_english(self, text: str) -> bool:
+        """Whether a passage is one that the parser may read."""
+
+    def reading(self, passage: str) -> Reading:
+        """The names of a passage, what links them, and what is said of them."""
 
     def remember(self, analyses: Mapping[str, Analysis | None]) -> None:
         """Take over what was read before, by passage, so that it is not parsed again in this process."""
@@ -100,6 +106,12 @@ class NoAnalyst:
 
     def analysis(self, passage: str) -> None:
         return None
+
+    def is_english(self, text: str) -> bool:
+        return False
+
+    def reading(self, passage: str) -> Reading:
+        raise _absent()
 
     def remember(self, analyses: Mapping[str, Analysis | None]) -> None:
         pass

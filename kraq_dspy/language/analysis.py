@@ -126,6 +126,17 @@ class AskedHeading:
     question: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that was found. `entities` maps a name to (type, description); `links` are (source, target, predicate,
+    sentence) and `claims` (subject, object, sentence), in reading order; the object is "" unless the sentence is about
+    two names alone."""
+
+    entities: dict[str, tuple[str, str]]
+    links: list[tuple[str, str, str, str]]
+    claims: list[tuple[str, str, str]]
+
+
 def to_values(analysis: Analysis) -> list[Any]:
     """The analysis as lists of JSON, which `from_values` reads.
 

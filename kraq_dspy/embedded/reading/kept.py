@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.asset.store.sync import batches
+from kraq_dspy.embedded.extract import read as reading
 from kraq_dspy.embedded.reading.processes import Parsers
 from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
 from kraq_dspy.language.analysis import READ, Analysis, from_values, to_values
@@ -25,6 +26,18 @@ if TYPE_CHECKING:
 
 FILE = "analyses.json.xz"
 """Its name in the example's folder."""
+__all__ = [
+    "analyses_of",
+    "analysis",
+    "forget_other_readings",
+    "is_english",
+    "made_by",
+    "read_passages",
+    "reading",
+    "remember",
+    "take_shipped",
+]
+
 _BATCH = 32  # passages that are parsed at once
 _AHEAD = 2  # batches for each process that are begun before they are asked for
 
