@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from kraq_dspy import __version__
@@ -63,7 +63,11 @@ class BuildParts:
             ("summarize", "summarizer", kraq.summarize),
             ("ask", "generator", kraq.ask),
         ]
-        return stages if kraq.word is None else [*stages, ("word", "asker", kraq.word)]
+        if kraq.word is not None:
+            stages.append(("word", "asker", kraq.word))
+        if kraq.judge is not None:
+            stages.append(("judge", "judge", kraq.judge))
+        return stages
 
     @property
     def fingerprint(self) -> str:
@@ -250,7 +254,7 @@ class Finishing:
 
     async def _keep_asked(self, questions: list[Question]) -> None:
         with_question = {question.community_id for question in questions if question.community_id}
-        for stage in ("ask", "word"):
+        for stage in ("ask", "word", "judge"):
             self._index.results.prune(stage, with_question | set(self._index.ids(Summary)))
 
         with self._index.results.watching("ask random") as drawn_now:
@@ -270,6 +274,7 @@ class Finishing:
         threshold = await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
         if threshold is not None:
             await asyncio.to_thread(self._keep_held, threshold)
+        await self._keep_judged({question.community_id or "" for question in questions})
         self._complete()
 
     def _keep_held(self, threshold: Threshold) -> None:
@@ -285,6 +290,20 @@ class Finishing:
             if held != question.evidence:
                 changed.append(dataclasses.replace(question, evidence=held, evidence_by=SEARCH if held else ""))
         self._index.change(Question, set(), changed)
+
+    async def _keep_judged(self, looked_at: Set[str]) -> None:
+        """Of the evidence that a search found, what the role "judge" confirms, where it has a model."""
+        found = {}
+        for question in self._index.questions(source="kraq", duplicates=True):
+            if question.evidence_by == SEARCH and question.community_id:
+                found[question.community_id] = (question, self._index.get(Chunk, question.evidence))
+
+        results = self._index.results
+        with results.watching("judge") as judged_now:
+            judged = await self._kraq.judged(found, self._steps)
+        results.forget_outdated("judge", judged_now, looked_at)
+        self._index.change(Question, set(), judged)
+        self._progress.finish("judge")
 
     async def leave(self) -> None:
         """Complete an index of which nothing changed: its records stay, and a threshold that was lost is measured
