@@ -26,7 +26,6 @@ _HOW_TO = re.compile(r"how (?:to|do i|do you|can i|can you) (?P<what>.+)", re.IG
 _EXPLAINS = re.compile(
     r"(?i:who|what|which|where|when|why|how) (?!(?:is|are|was|were|do|does|did|can|could|will|not|about)\b)[a-z][^:?!]*"
 )
-_WHY = re.compile(r"(?i:why) \S+")
 _ASKS = re.compile(
     r"(?:who|whose|what|which|where|when|why|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
     re.IGNORECASE,
@@ -82,7 +81,7 @@ _WORK = re.compile(r"\((?:[\w-]+ )*(?:film|novel|book|album|song|band|series|gam
 _PLACED = re.compile(r"\b(?P<word>on|in|with) (?P<article>the |your )?(?P<name>[A-Z][\w+-]*)(?= ?[.,;:)]| [a-z]+\b|$)")
 _DOUBLED = re.compile(r"[^aeiou]*u?[aeiou][^aeiouwxy]|reset|submit")
 """Verbs that double their last letter before "ing": those of one syllable, as set and run."""
-_INSIDE = re.compile(r"(?<=[\w,)] )[^\W\d_][\w'’-]*")
+_INSIDE = r"(?<=[\w,)] )[^\W\d_][\w'’-]*"
 """A word inside a sentence, which has a capital only for being a name."""
 _SHORTENED = frozenset(f"{verb}n{mark}t" for verb in ("ca", "wo", "is", "are", "do", "does") for mark in "'’")
 
@@ -174,12 +173,12 @@ def _announced_steps(text: str, passages: Sequence[str], subject: str) -> str:
     """The question of "How to ...", "Why ..." or "Connecting ..."; "" for other headings."""
     if steps := _HOW_TO.fullmatch(text):
         return _asked(f"How do I {steps['what']}", subject)
-    if _WHY.fullmatch(text):
+    first, _, rest = text.partition(" ")
+    if first.casefold() == "why" and len(rest.split()) == 1:
         return f"{text}?"
     if _EXPLAINS.fullmatch(text):
         return f"Can you explain {text[:1].lower()}{text[1:]}?"
 
-    first, _, rest = text.partition(" ")
     verb = _VERB_OF.get(first.casefold())
     if rest and verb and not (first.casefold() in _GERUND_NOUNS and _is_compound(verb, rest, passages)):
         return _asked(f"How do I {verb} {_AND_ING.sub(_base, rest)}", subject)
@@ -187,8 +186,8 @@ def _announced_steps(text: str, passages: Sequence[str], subject: str) -> str:
 
 
 def _is_compound(verb: str, rest: str, passages: Sequence[str]) -> bool:
-    """Whether the first word of a heading is a part of a noun, as in "Parking policy": it stands right before a noun, to
-    which no passage says that anybody does it ("park the policy")."""
+    """Whether the first word of a heading is a part of a noun, as in "Parking policy": it stands right before a noun,
+    and no passage says that anybody does it to that ("park the policy")."""
     bare: list[str] = []
     for word in WORD.findall(rest):
         if word.casefold() in STOP:
@@ -196,10 +195,8 @@ def _is_compound(verb: str, rest: str, passages: Sequence[str]) -> bool:
         bare.append(word)
     if not bare:
         return False
-    done = re.compile(
-        rf"\b{re.escape(verb)}(?:e?s|e?d)?(?: [\w'’-]+){{0,{BETWEEN}}} {re.escape(_stem(bare[-1]))}s?\b", re.IGNORECASE
-    )
-    return not any(done.search(passage) for passage in passages)
+    done = rf"\b{re.escape(verb)}(?:e?s|e?d)?(?: [\w'’-]+){{0,{BETWEEN}}} {re.escape(_stem(bare[-1]))}s?\b"
+    return not any(re.search(done, passage, re.IGNORECASE) for passage in passages)
 
 
 def _announced_case(text: str, passages: Sequence[str], subject: str) -> str:
@@ -337,7 +334,7 @@ def _lowered(heading: str, passages: Sequence[str]) -> str:
     the text, too, writes small, and in a title of capitals all that the text never names."""
     first, *rest = heading.split(" ")
     telling = [word for word in rest if word.casefold() not in STOP]
-    is_title = len(telling) > 1 and all(word[:1].isupper() for word in telling)
+    is_title = len(telling) > 2 and all(word[:1].isupper() for word in telling)
     small, named = _written(passages)
 
     def lowered(word: str) -> str:
@@ -366,7 +363,7 @@ def _written(passages: Sequence[str]) -> tuple[Counter[str], Counter[str]]:
 @lru_cache(maxsize=512)
 def _written_in(passage: str) -> tuple[Counter[str], Counter[str]]:
     prose = HEADING.sub("", parted(passage)[1])
-    words = _INSIDE.findall(prose)
+    words = re.findall(_INSIDE, prose)
     small = Counter(_stem(word) for word in words if word.islower())
     return small, Counter(_stem(word) for word in words if not word.islower())
 

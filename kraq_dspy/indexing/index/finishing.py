@@ -3,7 +3,8 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence, Set
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kraq_dspy import __version__
@@ -126,11 +127,15 @@ class Finishing:
 
     async def _resolve(self) -> ResolvedMentions:
         self._progress.start("graph", None)
-        results = self._index.results
-        with results.watching("confirm") as confirmed:
-            resolved = await self._kraq.resolved(self._index.mentions(), self._steps)
-        results.forget_outdated("confirm", confirmed)
-        return resolved
+        with self._only_current("confirm"):
+            return await self._kraq.resolved(self._index.mentions(), self._steps)
+
+    @contextmanager
+    def _only_current(self, stage: str, among: Set[str] | None = None) -> Iterator[None]:
+        """Forget the results of a stage that the block neither finds nor saves: of the items `among`, or of all."""
+        with self._index.results.watching(stage) as current:
+            yield
+        self._index.results.forget_outdated(stage, current, among)
 
     async def _make_graph(self, resolved: ResolvedMentions) -> Graph:
         results = self._index.results
@@ -245,10 +250,8 @@ class Finishing:
     async def _in_words(
         self, questions: list[Question], communities: Sequence[Community], asked_by: AskedBy
     ) -> list[Question]:
-        results = self._index.results
-        with results.watching("word") as worded_now:
+        with self._only_current("word", {each.community_id or "" for each in questions}):
             in_words = await self._kraq.in_words(questions, communities, asked_by, self._steps)
-        results.forget_outdated("word", worded_now, {each.community_id or "" for each in questions})
         self._progress.finish("word")
         return in_words
 
@@ -257,7 +260,7 @@ class Finishing:
         for stage in ("ask", "word", "judge"):
             self._index.results.prune(stage, with_question | set(self._index.ids(Summary)))
 
-        with self._index.results.watching("ask random") as drawn_now:
+        with self._only_current("ask random"):
             if self._parts.random_questions:
                 chunks = list(self._index.all(Chunk))
                 drawn = self._kraq.random_questions(
@@ -269,7 +272,6 @@ class Finishing:
                 )
                 questions += in_reading_order([question async for question in drawn], ())
                 self._progress.finish("ask random")
-        self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
         threshold = await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
         if threshold is not None:
@@ -277,14 +279,17 @@ class Finishing:
         await self._keep_judged({question.community_id or "" for question in questions})
         self._complete()
 
+    def _searched(self) -> Iterator[tuple[Question, list[Chunk]]]:
+        """The questions whose evidence a search found, with it."""
+        for question in self._index.questions(source="kraq", duplicates=True):
+            if question.evidence_by == SEARCH:
+                yield question, self._index.get(Chunk, question.evidence)
+
     def _keep_held(self, threshold: Threshold) -> None:
         """Of the evidence that a search found, what holds its question by the score below which kraq refuses one."""
         scorer = PassageScorer(self._index, self._parts.embedder)
         changed = []
-        for question in self._index.questions(source="kraq", duplicates=True):
-            if question.evidence_by != SEARCH:
-                continue
-            chunks = self._index.get(Chunk, question.evidence)
+        for question, chunks in self._searched():
             scores = scorer.of_each(question.text, chunks)
             held = tuple(chunk.id for chunk, score in zip(chunks, scores, strict=True) if score >= threshold.score)
             if held != question.evidence:
@@ -293,15 +298,9 @@ class Finishing:
 
     async def _keep_judged(self, looked_at: Set[str]) -> None:
         """Of the evidence that a search found, what the role "judge" confirms, where it has a model."""
-        found = {}
-        for question in self._index.questions(source="kraq", duplicates=True):
-            if question.evidence_by == SEARCH and question.community_id:
-                found[question.community_id] = (question, self._index.get(Chunk, question.evidence))
-
-        results = self._index.results
-        with results.watching("judge") as judged_now:
+        found = {question.community_id or "": (question, chunks) for question, chunks in self._searched()}
+        with self._only_current("judge", looked_at):
             judged = await self._kraq.judged(found, self._steps)
-        results.forget_outdated("judge", judged_now, looked_at)
         self._index.change(Question, set(), judged)
         self._progress.finish("judge")
 
