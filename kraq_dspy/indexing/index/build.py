@@ -15,6 +15,7 @@ from typing import Unpack
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.formats.apart import end_reading
 from kraq_dspy.asset.corpus.load import is_about_labels
 from kraq_dspy.asset.graph.partition import require_engine, with_engine
 from kraq_dspy.asset.label_names import MENTIONED, possible_names
@@ -303,6 +304,7 @@ class Builder(BuildParts):
             loaded.failures.extend(failures)
             self.progress.advance("load", len(read))
         self.progress.finish("load")
+        end_reading()
         return loaded
 
     def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:

@@ -6,7 +6,6 @@ a build makes again by itself (graph, communities, summaries, questions, vectors
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from kraq_dspy.asset.store.faq import content_hash
 from kraq_dspy.asset.store.index import Index
@@ -140,8 +139,3 @@ def _outdated_summaries(index: Index) -> set[str]:
 def _lost_leaves(index: Index) -> set[str]:
     leaves = raptor.leaves(index)
     return leaves - index.known(Chunk, leaves)
-
-
-def text_in_lock(path: Path) -> bool:
-    """Whether the lock holds a command line, as earlier versions left it."""
-    return path.is_file() and b'"command"' in path.read_bytes()
