@@ -138,13 +138,12 @@ class Finishing:
         self._index.results.forget_outdated(stage, current, among)
 
     async def _make_graph(self, resolved: ResolvedMentions) -> Graph:
-        results = self._index.results
-        with results.watching("describe") as described:
+        with self._only_current("describe"):  # a name may stay of which less is told than before
             graph = resolved.graph()
             del resolved  # gives back what it holds before a model is asked
             graph = await self._kraq.described(graph, self._steps)
-        results.prune("describe", {entity.id for entity in graph.entities} | {link.id for link in graph.relationships})
-        results.forget_outdated("describe", described)  # a name may stay of which less is told than before
+        ids = {entity.id for entity in graph.entities} | {link.id for link in graph.relationships}
+        self._index.results.prune("describe", ids)
         return graph
 
     async def finish_from(self, graph: Graph) -> None:
@@ -188,17 +187,14 @@ class Finishing:
         summaries: ItemStream[Summary] = ItemStream()
         total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
 
-        results = self._index.results
+        looked_at = {community.id for community in communities}.difference(known or ())
         try:
-            with results.watching("ask") as asked_now:
+            with self._only_current("ask", looked_at):  # a template may ask now in place of a model
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._summarize(communities, graph, summaries, known))
                     asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
-
-        looked_at = {community.id for community in communities}.difference(known or ())
-        results.forget_outdated("ask", asked_now, looked_at)  # where a template asks now, in place of a model
         return asking.result()
 
     async def _summarize(
@@ -276,7 +272,7 @@ class Finishing:
         threshold = await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
         if threshold is not None:
             await asyncio.to_thread(self._keep_held, threshold)
-        await self._keep_judged({question.community_id or "" for question in questions})
+        await self._keep_judged(with_question)
         self._complete()
 
     def _searched(self) -> Iterator[tuple[Question, list[Chunk]]]:
@@ -298,9 +294,8 @@ class Finishing:
 
     async def _keep_judged(self, looked_at: Set[str]) -> None:
         """Of the evidence that a search found, what the role "judge" confirms, where it has a model."""
-        found = {question.community_id or "": (question, chunks) for question, chunks in self._searched()}
         with self._only_current("judge", looked_at):
-            judged = await self._kraq.judged(found, self._steps)
+            judged = await self._kraq.judged(list(self._searched()), self._steps)
         self._index.change(Question, set(), judged)
         self._progress.finish("judge")
 

@@ -359,11 +359,12 @@ class KRAQ(SavableModule):
                 in_words[done.id] = done
         return [_in_words(question, in_words.get(question.community_id or "")) for question in questions]
 
-    async def judged(self, found: Mapping[str, tuple[Question, Sequence[Chunk]]], steps: Steps) -> list[Question]:
-        """Questions that a search found passages for, by their communities, with those that the model of the role
+    async def judged(self, searched: Iterable[tuple[Question, Sequence[Chunk]]], steps: Steps) -> list[Question]:
+        """Questions of communities, and passages that a search found for each, with those that the model of the role
         "judge" confirms; none where that is the embedded one. A question whose judgement failed is left out."""
         if self.judge is None or steps.model("judge", self.judge) in ("", EMBEDDED):
             return []
+        found = {question.community_id or "": (question, chunks) for question, chunks in searched}
         items = [
             Item(id, {"question": question.text, "passages": [chunk.passage for chunk in chunks]})
             for id, (question, chunks) in found.items()
