@@ -3,7 +3,7 @@
 import html
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -335,21 +335,24 @@ def _lowered(heading: str, passages: Sequence[str]) -> str:
     first, *rest = heading.split(" ")
     telling = [word for word in rest if word.casefold() not in STOP]
     is_title = len(telling) > 2 and all(word[:1].isupper() for word in telling)
-    small, named = _written(passages)
+    _, named = _written(tuple(passages))
 
     def lowered(word: str) -> str:
         bare = word.strip("(),'’")
-        if bare[1:] != bare[1:].lower():
-            return word
-        stem = _stem(bare)
-        is_small = bare.lower() in STOP or bare.lower() in _SHORTENED
-        is_small = is_small or small[stem] > SMALL * named[stem] or (is_title and not named[stem])
-        return word.lower() if is_small else word
+        is_heading_s = _is_written_small(bare, passages) or (is_title and not named[_stem(bare)])
+        return word.lower() if is_heading_s and bare[1:].islower() else word
 
     return " ".join([first, *map(lowered, rest)])
 
 
-def _written(passages: Sequence[str]) -> tuple[Counter[str], Counter[str]]:
+def _is_written_small(word: str, passages: Sequence[str]) -> bool:
+    small, named = _written(tuple(passages))
+    stem = _stem(word)
+    return word.lower() in STOP or word.lower() in _SHORTENED or small[stem] > SMALL * named[stem]
+
+
+@lru_cache(maxsize=64)
+def _written(passages: tuple[str, ...]) -> tuple[Counter[str], Counter[str]]:
     """How often words, by their stems, stand inside sentences in small letters, and how often with a capital."""
     small: Counter[str] = Counter()
     named: Counter[str] = Counter()
@@ -374,17 +377,8 @@ def _stem(word: str) -> str:
 
 def _begun_small(text: str, passages: Sequence[str], *, always: bool = False) -> str:
     first = text.partition(" ")[0]
-    is_word = first.lower() in _small_words(passages) or (always and first.istitle())
+    is_word = _is_written_small(first, passages) or (always and first.istitle())
     return f"{text[:1].lower()}{text[1:]}" if is_word and not first.isupper() else text
-
-
-def _small_words(passages: Sequence[str]) -> Set[str]:
-    return STOP.union(_SHORTENED, *map(_small_words_of, passages))
-
-
-@lru_cache(maxsize=512)
-def _small_words_of(passage: str) -> Set[str]:
-    return frozenset(word for word in WORD.findall(passage) if word.islower())
 
 
 def _base(gerund: re.Match[str]) -> str:
