@@ -78,8 +78,6 @@ class Status(Scoped):
         if change:
             rows["change"] = change
         rows["encoder"] = f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions"
-        if contents.passage_precisions:
-            rows["encoder"] += f", passages in {' and '.join(contents.passage_precisions)}"
         rows["models"] = models_in_words(manifest.models)
         rows |= {f"replies of {model}": how for model, how in manifest.schemas.items()}
         rows["updated"] = manifest.updated_at
@@ -116,12 +114,10 @@ class _Contents:
     questions_by_level: Counter[int]
     asked_by: Counter[str]
     personal: Mapping[str, list[str]]
-    passage_precisions: Sequence[str]
 
 
 def _contents_of(index: "Index") -> _Contents:
     from kraq_dspy.asset.corpus.normalise import find_personal
-    from kraq_dspy.indexing.index.embedding import passage_precisions
     from kraq_dspy.indexing.index.report import located
     from kraq_dspy.records import Merge, Question
 
@@ -147,7 +143,6 @@ def _contents_of(index: "Index") -> _Contents:
         questions_by_level=by_level,
         asked_by=asked_by,
         personal=personal,
-        passage_precisions=passage_precisions(index),
     )
 
 
@@ -172,7 +167,6 @@ def _as_json(contents: _Contents, answers: Mapping[str, int] | None) -> dict[str
     return {
         "manifest": contents.manifest,
         "counts": contents.counts,
-        "passage_precisions": contents.passage_precisions,
         "left_out": contents.left_out,
         "merges_by_method": contents.merges,
         "partition_sizes": contents.levels,
