@@ -14,9 +14,7 @@ from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
 CHANGED = 5  # questions shown that fell, and as many that rose
 UNPAIRED = 20  # questions shown that one of two runs has alone
 ABOUT = ("program", "retriever", "model", "encoder", "passages")
-WORDS = frozenset(
-    ("reason", "question", "gold", "answer", "evidence", "before", "after", "others like it", "nearest passage")
-)
+WORDS = frozenset(("reason", "question", "gold", "answer", "evidence", "before", "after"))
 """Columns of running text."""
 _SEVERAL = 2
 _WIDE = 6  # more metrics than this get a grid for each kind
@@ -59,7 +57,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
         for reason, n in list(system.reasons.items())[:10]:
             reasons.append((system.name, str(n), reason))
     if reasons:
-        note = "Counted, and left out of the means."
+        note = "Counted, and left out of the means; --retry-failed asks these questions again."
         parts.append(Grid("What failed", ("system", "questions", "reason"), tuple(reasons), note=note))
     return parts
 

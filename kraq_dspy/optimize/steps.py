@@ -28,7 +28,7 @@ from kraq_dspy.optimize.row_values import (
 )
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.programs.conversation import StandaloneQuestion, turns_of
-from kraq_dspy.programs.kraq.by_size import extractor
+from kraq_dspy.programs.kraq.by_size import asked_extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
@@ -41,6 +41,7 @@ from kraq_dspy.signatures import (
     CheckSameAnswer,
     CheckStandAlone,
     CompleteQuestion,
+    ConfirmEvidence,
     ConfirmSameEntity,
     ConfirmSameQuestion,
     DraftAnswer,
@@ -331,7 +332,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             {"passage": text_in}, {"triples": list_cell}, _triples,
             (step_metrics.TRIPLE_F1, step_metrics.LINK_F1),
             index_rows.extraction_rows, "its passages and the links read from them",
-            module=ExtractGraph, make=extractor,
+            module=ExtractGraph, make=asked_extractor,
         ),
         _step(
             "gleaning", FindMissedElements, "extractor",
@@ -364,6 +365,12 @@ STEPS: Mapping[str, OptimizableStep] = {
             {"summary": text_in}, {"questions": list_cell, "question": None, "chunk_ids": list_cell},
             _questions("question"), {"relevance": _relevance("question"), "leads_back": _leads_back("question")},
             index_rows.generation_rows, "its summaries and their questions", module=AskQuestion, labelled=True,
+        ),
+        _step(
+            "evidence", ConfirmEvidence, "judge",
+            dict.fromkeys(("question", "passage"), text_in), **_decides("answers", "answers"),
+            index_rows=index_rows.evidence_rows,
+            own_rows="questions that it answers, also with another's passage", labelled=True,
         ),
         _step(
             "answering", AnswerQuestion, "answerer",

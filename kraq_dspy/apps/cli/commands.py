@@ -12,7 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from kraq_dspy.apps.cli import faq
 from kraq_dspy.apps.cli.ask import Ask
-from kraq_dspy.apps.cli.asked import Asked
 from kraq_dspy.apps.cli.audits import Bias, Diversity, RatersSheet, Stores
 from kraq_dspy.apps.cli.change import Check, Remove, Update
 from kraq_dspy.apps.cli.demo import Demo
@@ -29,7 +28,7 @@ from kraq_dspy.apps.cli.select import Select
 from kraq_dspy.apps.cli.serving import Serve
 from kraq_dspy.apps.cli.status import Status
 from kraq_dspy.apps.cli.tables import TABLES, ListTables, RunTable
-from kraq_dspy.apps.cli.testset import CoverTestset, MakeTestset, UpdateTestset
+from kraq_dspy.apps.cli.testset import CoverTestset, MakeTestset, UpdateTestset, WriteQrels
 from kraq_dspy.apps.cli.train import Asker, Drafter, Generator, MakePairs
 from kraq_dspy.errors import did_you_mean
 
@@ -138,11 +137,17 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "faq": Group("Answers prepared in advance, which `kraq ask -p qa-search` gives.", FAQ),
     },
     "Research": {
-        "eval": Group(EVAL, {INDEX: EvalIndex, RECORDED: EvalRecorded, "asked": Asked, "report": Report}, EvalGroup),
+        "eval": Group(EVAL, {INDEX: EvalIndex, RECORDED: EvalRecorded, "report": Report}, EvalGroup),
         "select": Select,
         "testset": Group(
             "Questions with their answers and evidence, made from an index or labeled by you, to measure systems with.",
-            {"make": MakeTestset, "update": UpdateTestset, "coverage": CoverTestset, "label": LabelQuestions},
+            {
+                "make": MakeTestset,
+                "update": UpdateTestset,
+                "coverage": CoverTestset,
+                "label": LabelQuestions,
+                "qrels": WriteQrels,
+            },
         ),
         "bench": Group(BENCH, BENCHMARKS, BenchGroup),
         "optimize": Optimize,

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 LINE_EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 
-LABELS = {"ask": "questions", "word": "wordings", "load": "read", "qa pairs": "question pairs"}
+LABELS = {"ask": "questions", "word": "wordings", "judge": "evidence", "load": "read", "qa pairs": "question pairs"}
 
 
 def label(stage: str) -> str:
@@ -158,7 +158,7 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
     if report.stale_answers:
         note(
             f"{counted(report.stale_answers, 'answer')} of the FAQ cache went stale with their documents, and are not "
-            f"given until somebody looks: {command('explore', report.path, '--edit')}"
+            f"given until somebody looks: {command('serve', report.path, '--open', '--edit')}"
         )
     everything = f"{command('status', report.path)} --json"
     n_new = len(report.failures) - report.former_failures

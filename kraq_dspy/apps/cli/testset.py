@@ -211,6 +211,7 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
                 "untouched": coverage.untouched,
                 "refused": None if coverage.refused is None else _questions_of(coverage.refused, examples),
                 "near_no_passage": _questions_of(coverage.far, examples),
+                "not_anticipated": _questions_of(coverage.unanticipated, examples),
                 "added": len(made) if made is not None else 0,
             }
             print_json(shown)
@@ -233,9 +234,28 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
             say(f"Questions about them: {more}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class WriteQrels:
+    """Write the evidence of a test set as TREC qrels, for trec_eval and tools like it.
+
+    A line is `query-id 0 document-id 1`. `kraq eval --qrels FILE` reads such a file.
+    """
+
+    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make` or `label`.")]
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The qrels.")] = Path("test.qrels")
+
+    def run(self) -> None:
+        from kraq_dspy.testset.qrels import write_qrels
+        from kraq_dspy.testset.testset import Testset
+
+        require_writable_file(self.out)
+        say(f"Qrels: {write_qrels(Testset.load(self.testset), self.out)}")
+
+
 _SHOWN, _SHOWN_QUESTIONS = 15, 5
 """Communities, and questions of a kind, of which the terminal tells."""
 _REFUSED, _FAR = "not answered by the documents", "near no passage"
+_UNANTICIPATED = "anticipated by no question of the index"
 
 
 def _questions_of(ids: Sequence[str], examples: Sequence["Example"]) -> list[dict[str, str]]:
@@ -248,10 +268,9 @@ def _show_coverage(coverage: "Coverage", examples: Sequence["Example"], *, about
     refused = coverage.refused
     rows = {
         "questions": f"{coverage.questions:,}",
-        _REFUSED: "unknown: kraq upgrade measures it"
-        if refused is None
-        else f"{len(refused):,}; kraq ask refuses them",
+        _REFUSED: "unknown: kraq update measures it" if refused is None else f"{len(refused):,}; kraq ask refuses them",
         _FAR: f"{counted(len(coverage.far), 'other')} (no cosine of {about:g} or more; --about sets it)",
+        _UNANTICIPATED: f"{len(coverage.unanticipated):,}, though passages are about them",
         "communities": f"{len(coverage.communities):,}, of which {len(untouched):,} are never touched",
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
     }
@@ -268,6 +287,7 @@ def _show_coverage(coverage: "Coverage", examples: Sequence["Example"], *, about
 
     _show_questions(_REFUSED, _questions_of(refused or (), examples))
     _show_questions(_FAR, _questions_of(coverage.far, examples))
+    _show_questions(_UNANTICIPATED, _questions_of(coverage.unanticipated, examples))
     if coverage.far:
         note(
             " touch no community, and some of them have an answer in the documents.", label="Questions near no passage"
