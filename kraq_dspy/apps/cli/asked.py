@@ -1,20 +1,29 @@
 """Compares an index with a log of questions that people asked: `kraq eval asked INDEX
 QUESTIONS`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from kraq_dspy.apps.cli.options import IndexDir, Json, QuestionFile, Reads, Seed, require_writable
+from kraq_dspy.apps.cli.options import (
+    About,
+    IndexDir,
+    Json,
+    QuestionFile,
+    Questions,
+    Reads,
+    Seed,
+    command_class,
+    require_writable,
+)
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import RunOut
 from kraq_dspy.apps.cli.terminal import output, print_json, say
 from kraq_dspy.eval.defaults import ABOUT, NEAR
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Asked(Reads, QuestionFile):
     """Compare the index with a log of real questions: which it anticipates, and which the corpus
     cannot answer.
@@ -24,13 +33,9 @@ class Asked(Reads, QuestionFile):
     """
 
     index_dir: IndexDir
-    questions: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions that people asked.")
-    ]
-    near: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of two questions that ask the same.")] = NEAR
-    about: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of a passage that is about a question.")] = (
-        ABOUT
-    )
+    questions: Questions
+    near: Annotated[float, Option(min=0, max=1, help="Least cosine of two questions that ask the same.")] = NEAR
+    about: About = ABOUT
     seed: Seed = 0
     out: RunOut = None
     json: Json = False

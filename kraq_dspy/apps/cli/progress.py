@@ -158,7 +158,7 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
     if report.stale_answers:
         note(
             f"{counted(report.stale_answers, 'answer')} of the FAQ cache went stale with their documents, and are not "
-            f"given until somebody looks: {command('explore', report.path, '--edit')}"
+            f"given until somebody looks: {command('serve', report.path, '--open', '--edit')}"
         )
     everything = f"{command('status', report.path)} --json"
     n_new = len(report.failures) - report.former_failures

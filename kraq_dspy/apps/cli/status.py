@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.apps.cli.options import IndexDir, Json, Scoped
+from kraq_dspy.apps.cli.options import IndexDir, Json, Scoped, command_class
 from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, two_columns
 
@@ -20,7 +20,7 @@ BEGUN = "begun, not finished"
 """What is said of a change that no process works on."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Status(Scoped):
     """Contents of the index, what made it, its cost, and its failures."""
 
