@@ -46,8 +46,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe import shown_summary
-from kraq_dspy.programs.kraq.question_text import PLAIN, plainness, shares_a_word
-from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
+from kraq_dspy.programs.kraq.question_text import PLAIN, plainness, shares_a_word, stands_alone as is_of_its_text
 from kraq_dspy.records import Summary
 from kraq_dspy.settings import EncoderSettings, RoleSettings
 

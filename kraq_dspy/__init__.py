@@ -26,16 +26,18 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
-    from kraq_dspy import errors as errors
-    from kraq_dspy import eval as eval
-    from kraq_dspy import extend as extend
-    from kraq_dspy import finetune as finetune
-    from kraq_dspy import optimize as optimize
-    from kraq_dspy import programs as programs
-    from kraq_dspy import retrievers as retrievers
-    from kraq_dspy import settings as settings
-    from kraq_dspy import signatures as signatures
-    from kraq_dspy import testing as testing
+    from kraq_dspy import (
+        errors as errors,
+        eval as eval,
+        extend as extend,
+        finetune as finetune,
+        optimize as optimize,
+        programs as programs,
+        retrievers as retrievers,
+        settings as settings,
+        signatures as signatures,
+        testing as testing,
+    )
     from kraq_dspy._internal.display import show as show
     from kraq_dspy.asset.corpus.load import bundled_example as bundled_example
     from kraq_dspy.asset.scope import Scope as Scope
@@ -43,18 +45,18 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.errors import KraqError as KraqError
     from kraq_dspy.eval.evaluation import evaluate as evaluate
     from kraq_dspy.indexing.index.build import build_index as build_index
-    from kraq_dspy.indexing.index.change import add_documents as add_documents
-    from kraq_dspy.indexing.index.change import remove_documents as remove_documents
-    from kraq_dspy.indexing.index.change import resume_index as resume_index
-    from kraq_dspy.indexing.index.change import update_index as update_index
-    from kraq_dspy.indexing.index.exchange import export_index as export_index
-    from kraq_dspy.indexing.index.exchange import import_graphrag as import_graphrag
+    from kraq_dspy.indexing.index.change import (
+        add_documents as add_documents,
+        remove_documents as remove_documents,
+        resume_index as resume_index,
+        update_index as update_index,
+    )
+    from kraq_dspy.indexing.index.exchange import export_index as export_index, import_graphrag as import_graphrag
     from kraq_dspy.models.lms.meter import Limits as Limits
     from kraq_dspy.models.lms.roles import make_lm as make_lm
     from kraq_dspy.records import Document as Document
     from kraq_dspy.retrievers.in_memory import Corpus as Corpus
-    from kraq_dspy.settings import Settings as Settings
-    from kraq_dspy.settings import read_settings as read_settings
+    from kraq_dspy.settings import Settings as Settings, read_settings as read_settings
     from kraq_dspy.workspace import Workspace as Workspace
 
 # Before dspy is imported: LiteLLM would otherwise fetch its price list over the network when it is first asked.

@@ -16,13 +16,9 @@ from typing import Any, Generic, Literal
 import dspy
 from typing_extensions import TypeVar
 
-from kraq_dspy._internal.options import Option as Option
-from kraq_dspy._internal.options import Word as Word
-from kraq_dspy._internal.options import option as option
-from kraq_dspy._internal.options import options_of as options_of
+from kraq_dspy._internal.options import Option as Option, Word as Word, option as option, options_of as options_of
 from kraq_dspy.errors import ConfigError, did_you_mean
-from kraq_dspy.ports import Retriever
-from kraq_dspy.ports import Space as Space
+from kraq_dspy.ports import Retriever, Space as Space
 
 
 @dataclass(frozen=True)

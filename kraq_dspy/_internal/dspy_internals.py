@@ -9,24 +9,28 @@ from contextlib import contextmanager
 import dspy
 from dspy._vendor.lm15.access import AccessPolicy as AccessPolicy
 from dspy._vendor.lm15.compat import OpenAIChatCompat as OpenAIChatCompat
-from dspy._vendor.lm15.registry import ProviderDefinition as ProviderDefinition
-from dspy._vendor.lm15.registry import lookup as lookup
+from dspy._vendor.lm15.registry import ProviderDefinition as ProviderDefinition, lookup as lookup
 from dspy._vendor.lm15.result import StreamAccumulator as StreamAccumulator
-from dspy._vendor.lm15.serde import request_to_dict as request_to_dict
-from dspy._vendor.lm15.serde import response_from_dict as response_from_dict
-from dspy._vendor.lm15.serde import response_to_dict as response_to_dict
-from dspy._vendor.lm15.transports import StdlibAsyncTransport as StdlibAsyncTransport
-from dspy._vendor.lm15.transports import TransportError
-from dspy._vendor.lm15.transports import TransportRequest as TransportRequest
+from dspy._vendor.lm15.serde import (
+    request_to_dict as request_to_dict,
+    response_from_dict as response_from_dict,
+    response_to_dict as response_to_dict,
+)
+from dspy._vendor.lm15.transports import (
+    StdlibAsyncTransport as StdlibAsyncTransport,
+    TransportError,
+    TransportRequest as TransportRequest,
+)
 from dspy.adapters.types.base_type import CUSTOM_TYPE_START_IDENTIFIER as CUSTOM_TYPE_START_IDENTIFIER
-from dspy.adapters.utils import apply_output_field_defaults as apply_output_field_defaults
-from dspy.adapters.utils import format_field_value as format_field_value
-from dspy.adapters.utils import parse_value as parse_value
-from dspy.adapters.utils import serialize_for_json as serialize_for_json
+from dspy.adapters.utils import (
+    apply_output_field_defaults as apply_output_field_defaults,
+    format_field_value as format_field_value,
+    parse_value as parse_value,
+    serialize_for_json as serialize_for_json,
+)
 from dspy.clients.backend_selection import CLIENT_KEYS as CLIENT_KEYS
 from dspy.clients.call_context import adapter_fallback_scope as adapter_fallback_scope
-from dspy.clients.engines import AsyncLiteLLMEngine as AsyncLiteLLMEngine
-from dspy.clients.engines import AsyncLM15Engine as AsyncLM15Engine
+from dspy.clients.engines import AsyncLiteLLMEngine as AsyncLiteLLMEngine, AsyncLM15Engine as AsyncLM15Engine
 from dspy.clients.model_metadata import model_info as model_info
 
 NetworkError = TransportError

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
-    from kraq_dspy.apps.dspy_tools import PassageRetriever as PassageRetriever
-    from kraq_dspy.apps.dspy_tools import index_tools as index_tools
+    from kraq_dspy.apps.dspy_tools import PassageRetriever as PassageRetriever, index_tools as index_tools
     from kraq_dspy.apps.langchain import LangChainRetriever as LangChainRetriever
     from kraq_dspy.apps.llama_index import LlamaIndexRetriever as LlamaIndexRetriever
 

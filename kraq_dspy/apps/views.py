@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from kraq_dspy._internal.rag_prediction import REFUSAL
-from kraq_dspy.records import Chunk, Hit
-from kraq_dspy.records import Community as StoredCommunity
-from kraq_dspy.records import Entity as StoredEntity
-from kraq_dspy.records import Question as StoredQuestion
-from kraq_dspy.records import Summary as StoredSummary
+from kraq_dspy.records import (
+    Chunk,
+    Community as StoredCommunity,
+    Entity as StoredEntity,
+    Hit,
+    Question as StoredQuestion,
+    Summary as StoredSummary,
+)
 
 if TYPE_CHECKING:
     import dspy

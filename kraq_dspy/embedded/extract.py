@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kraq_dspy.embedded.names import frequent_terms, has_capitals, is_name, kind_of, names_in, without_words
-from kraq_dspy.embedded.reading.analysis import Analysis
-from kraq_dspy.embedded.reading.analysis import Link as ParsedLink
+from kraq_dspy.embedded.reading.analysis import Analysis, Link as ParsedLink
 from kraq_dspy.embedded.reading.reader import reader, title_and_text
 from kraq_dspy.embedded.reading.vocabulary import names_a_part
 from kraq_dspy.language.text import clipped, sentences, words

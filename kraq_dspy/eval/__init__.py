@@ -15,61 +15,67 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
-    from kraq_dspy.eval.coverage import Coverage as Coverage
-    from kraq_dspy.eval.coverage import coverage_of as coverage_of
-    from kraq_dspy.eval.datasets import Dataset as Dataset
-    from kraq_dspy.eval.datasets import Example as Example
-    from kraq_dspy.eval.datasets import fetch_dataset as fetch_dataset
-    from kraq_dspy.eval.datasets import load_dataset as load_dataset
-    from kraq_dspy.eval.evaluation import Evaluation as Evaluation
-    from kraq_dspy.eval.evaluation import evaluate as evaluate
-    from kraq_dspy.eval.foreign import ForeignSystem as ForeignSystem
-    from kraq_dspy.eval.foreign import read_foreign as read_foreign
-    from kraq_dspy.eval.halves import Decision as Decision
-    from kraq_dspy.eval.halves import decide as decide
-    from kraq_dspy.eval.judges import BinaryJudge as BinaryJudge
-    from kraq_dspy.eval.judges import Groundedness as Groundedness
-    from kraq_dspy.eval.judges import RubricJudge as RubricJudge
-    from kraq_dspy.eval.metrics.for_dspy import Metric as Metric
-    from kraq_dspy.eval.metrics.for_dspy import answer_found as answer_found
-    from kraq_dspy.eval.metrics.for_dspy import bleu_1 as bleu_1
-    from kraq_dspy.eval.metrics.for_dspy import bleu_4 as bleu_4
-    from kraq_dspy.eval.metrics.for_dspy import exact_match as exact_match
-    from kraq_dspy.eval.metrics.for_dspy import grounded as grounded
-    from kraq_dspy.eval.metrics.for_dspy import meteor as meteor
-    from kraq_dspy.eval.metrics.for_dspy import named_metric as named_metric
-    from kraq_dspy.eval.metrics.for_dspy import own_metric as own_metric
-    from kraq_dspy.eval.metrics.for_dspy import paper_match as paper_match
-    from kraq_dspy.eval.metrics.for_dspy import rag_metric as rag_metric
-    from kraq_dspy.eval.metrics.for_dspy import rag_quality as rag_quality
-    from kraq_dspy.eval.metrics.for_dspy import rouge_l as rouge_l
-    from kraq_dspy.eval.metrics.for_dspy import similarity_metric as similarity_metric
-    from kraq_dspy.eval.metrics.for_dspy import substring_match as substring_match
-    from kraq_dspy.eval.metrics.for_dspy import token_f1 as token_f1
-    from kraq_dspy.eval.metrics.for_dspy import token_precision as token_precision
-    from kraq_dspy.eval.metrics.for_dspy import token_recall as token_recall
-    from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k as all_supporting_at_k
-    from kraq_dspy.eval.metrics.retrieval import average_precision as average_precision
-    from kraq_dspy.eval.metrics.retrieval import mrr as mrr
-    from kraq_dspy.eval.metrics.retrieval import ndcg_at_k as ndcg_at_k
-    from kraq_dspy.eval.metrics.retrieval import precision_at_k as precision_at_k
-    from kraq_dspy.eval.metrics.retrieval import recall_at_k as recall_at_k
-    from kraq_dspy.eval.metrics.retrieval import success_at_k as success_at_k
-    from kraq_dspy.eval.question_log import QuestionLog as QuestionLog
-    from kraq_dspy.eval.question_log import against_log as against_log
-    from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns
-    from kraq_dspy.eval.questions import read_questions as read_questions
+    from kraq_dspy.eval.coverage import Coverage as Coverage, coverage_of as coverage_of
+    from kraq_dspy.eval.datasets import (
+        Dataset as Dataset,
+        Example as Example,
+        fetch_dataset as fetch_dataset,
+        load_dataset as load_dataset,
+    )
+    from kraq_dspy.eval.evaluation import Evaluation as Evaluation, evaluate as evaluate
+    from kraq_dspy.eval.foreign import ForeignSystem as ForeignSystem, read_foreign as read_foreign
+    from kraq_dspy.eval.halves import Decision as Decision, decide as decide
+    from kraq_dspy.eval.judges import (
+        BinaryJudge as BinaryJudge,
+        Groundedness as Groundedness,
+        RubricJudge as RubricJudge,
+    )
+    from kraq_dspy.eval.metrics.for_dspy import (
+        Metric as Metric,
+        answer_found as answer_found,
+        bleu_1 as bleu_1,
+        bleu_4 as bleu_4,
+        exact_match as exact_match,
+        grounded as grounded,
+        meteor as meteor,
+        named_metric as named_metric,
+        own_metric as own_metric,
+        paper_match as paper_match,
+        rag_metric as rag_metric,
+        rag_quality as rag_quality,
+        rouge_l as rouge_l,
+        similarity_metric as similarity_metric,
+        substring_match as substring_match,
+        token_f1 as token_f1,
+        token_precision as token_precision,
+        token_recall as token_recall,
+    )
+    from kraq_dspy.eval.metrics.retrieval import (
+        all_supporting_at_k as all_supporting_at_k,
+        average_precision as average_precision,
+        mrr as mrr,
+        ndcg_at_k as ndcg_at_k,
+        precision_at_k as precision_at_k,
+        recall_at_k as recall_at_k,
+        success_at_k as success_at_k,
+    )
+    from kraq_dspy.eval.question_log import QuestionLog as QuestionLog, against_log as against_log
+    from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns, read_questions as read_questions
     from kraq_dspy.eval.selection.candidates import SelectionPlan as SelectionPlan
     from kraq_dspy.eval.selection.outcome import Selection as Selection
     from kraq_dspy.eval.selection.selecting import select as select
-    from kraq_dspy.eval.statistics import bootstrap_difference as bootstrap_difference
-    from kraq_dspy.eval.statistics import bootstrap_mean as bootstrap_mean
-    from kraq_dspy.eval.statistics import compare as compare
-    from kraq_dspy.eval.statistics import permutation_test as permutation_test
+    from kraq_dspy.eval.statistics import (
+        bootstrap_difference as bootstrap_difference,
+        bootstrap_mean as bootstrap_mean,
+        compare as compare,
+        permutation_test as permutation_test,
+    )
     from kraq_dspy.eval.summary import RunSummary as RunSummary
-    from kraq_dspy.testset.making import TestsetPlan as TestsetPlan
-    from kraq_dspy.testset.making import make_testset as make_testset
-    from kraq_dspy.testset.making import make_trainset as make_trainset
+    from kraq_dspy.testset.making import (
+        TestsetPlan as TestsetPlan,
+        make_testset as make_testset,
+        make_trainset as make_trainset,
+    )
     from kraq_dspy.testset.testset import Testset as Testset
     from kraq_dspy.testset.upkeep import update_testset as update_testset
 

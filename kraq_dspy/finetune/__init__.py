@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
-    from kraq_dspy.finetune.pairs import Pair as Pair
-    from kraq_dspy.finetune.pairs import chats_of as chats_of
-    from kraq_dspy.finetune.pairs import read_pairs as read_pairs
-    from kraq_dspy.finetune.provider import LocalLoRA as LocalLoRA
-    from kraq_dspy.finetune.provider import finetunable_lm as finetunable_lm
+    from kraq_dspy.finetune.pairs import Pair as Pair, chats_of as chats_of, read_pairs as read_pairs
+    from kraq_dspy.finetune.provider import LocalLoRA as LocalLoRA, finetunable_lm as finetunable_lm
     from kraq_dspy.finetune.teacher import pairs_from_dataset as pairs_from_dataset
     from kraq_dspy.finetune.train_settings import TrainSettings as TrainSettings
-    from kraq_dspy.finetune.training import LossPoint as LossPoint
-    from kraq_dspy.finetune.training import Trained as Trained
-    from kraq_dspy.finetune.training import train_adapter as train_adapter
+    from kraq_dspy.finetune.training import LossPoint as LossPoint, Trained as Trained, train_adapter as train_adapter
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,

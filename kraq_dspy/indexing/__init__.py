@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
-    from kraq_dspy.indexing.index.build import abuild_index as abuild_index
-    from kraq_dspy.indexing.index.build import build_index as build_index
-    from kraq_dspy.indexing.index.change import add_documents as add_documents
-    from kraq_dspy.indexing.index.change import remove_documents as remove_documents
-    from kraq_dspy.indexing.index.change import resume_index as resume_index
-    from kraq_dspy.indexing.index.change import update_index as update_index
+    from kraq_dspy.indexing.index.build import abuild_index as abuild_index, build_index as build_index
+    from kraq_dspy.indexing.index.change import (
+        add_documents as add_documents,
+        remove_documents as remove_documents,
+        resume_index as resume_index,
+        update_index as update_index,
+    )
     from kraq_dspy.indexing.index.exchange import export_index as export_index
-    from kraq_dspy.indexing.index.report import BuildOptions as BuildOptions
-    from kraq_dspy.indexing.index.report import BuildReport as BuildReport
-    from kraq_dspy.indexing.index.report import DocumentChanges as DocumentChanges
+    from kraq_dspy.indexing.index.report import (
+        BuildOptions as BuildOptions,
+        BuildReport as BuildReport,
+        DocumentChanges as DocumentChanges,
+    )
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,

@@ -6,8 +6,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Sequence, Set as AbstractSet
 from functools import lru_cache
 from typing import Any
 

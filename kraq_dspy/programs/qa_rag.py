@@ -21,8 +21,7 @@ from kraq_dspy._internal.step import (
     prediction,
 )
 from kraq_dspy.errors import ConfigError, counted
-from kraq_dspy.ports import QAPairSource as QAPairSource
-from kraq_dspy.ports import RetrieverLike
+from kraq_dspy.ports import QAPairSource as QAPairSource, RetrieverLike
 from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion, WriteQAPairs

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import dspy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy import make_lm
 from kraq_dspy.embedded.answer import answer, nearest

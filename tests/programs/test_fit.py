@@ -8,8 +8,7 @@ import dspy
 import numpy as np
 import pytest
 from dspy import ContextWindowExceededError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from stand_in import StandIn, stand_in
 
 from kraq_dspy import make_lm

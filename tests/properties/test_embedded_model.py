@@ -8,8 +8,7 @@ from typing import Any
 import dspy
 import pydantic
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from kraq_dspy import make_lm, signatures
 from kraq_dspy.extend import KraqAdapter

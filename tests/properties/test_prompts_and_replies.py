@@ -4,8 +4,7 @@ import re
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy import signatures
 from kraq_dspy.extend import KraqAdapter

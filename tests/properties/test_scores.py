@@ -2,8 +2,7 @@
 
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.models.lms.logprobs import mean_logprob
 from kraq_dspy.programs.speculative.drafts import Draft

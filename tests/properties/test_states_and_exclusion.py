@@ -7,8 +7,7 @@ from typing import Any
 
 import dspy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.optimize import state_of

@@ -15,13 +15,13 @@ from kraq_dspy.models.embedders.short_names import KNOWN_ENCODERS
 from kraq_dspy.models.lms import local_models
 from kraq_dspy.settings import (
     BROUGHT_MODELS,
+    KNOWN_ENCODERS as NAMES_OF_ENCODERS,
     EncoderSettings,
     InstructedSettings,
     K2RAGSettings,
     RoleSettings,
     Settings,
 )
-from kraq_dspy.settings import KNOWN_ENCODERS as NAMES_OF_ENCODERS
 from kraq_dspy.workspace import Workspace
 from tests.whole_program import app
 

@@ -469,8 +469,7 @@ class Limits(Models):
     ] = None
 
     def limits(self, settings: "Settings") -> "MeterLimits | None":
-        from kraq_dspy.models.lms.meter import Limits as MeterLimits
-        from kraq_dspy.models.lms.meter import prices_of
+        from kraq_dspy.models.lms.meter import Limits as MeterLimits, prices_of
 
         if self.max_calls is self.max_tokens is self.max_cost is None:
             return None

@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy._internal.display import whole_text
-from kraq_dspy.apps.lines import printable as printable
-from kraq_dspy.apps.lines import short as short
+from kraq_dspy.apps.lines import printable as printable, short as short
 from kraq_dspy.errors import counted as counted
 
 for _name in ("COLUMNS", "LINES"):  # some shells export 0, in which nothing can be shown

@@ -21,24 +21,23 @@ from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.replies import (
     Communities,
+    Entity as EntityView,
     FaqItem,
     FaqItems,
     Found,
     Graph,
     Health,
+    Program as ProgramView,
     ProgramOption,
     Questions,
+    Retriever as RetrieverView,
     Starters,
     Status,
 )
-from kraq_dspy.apps.serve.replies import Entity as EntityView
-from kraq_dspy.apps.serve.replies import Program as ProgramView
-from kraq_dspy.apps.serve.replies import Retriever as RetrieverView
 from kraq_dspy.apps.serve.search import search, with_words
 from kraq_dspy.apps.serve.served import ServedIndex, asks_a_model
 from kraq_dspy.apps.serve.watch import record_of
-from kraq_dspy.apps.views import Answer, Passages, SuggestedQuestion
-from kraq_dspy.apps.views import Community as CommunityView
+from kraq_dspy.apps.views import Answer, Community as CommunityView, Passages, SuggestedQuestion
 from kraq_dspy.asset.store.faq import FaqCache
 from kraq_dspy.errors import FaqConflictError, FaqError, UnknownRecordError
 from kraq_dspy.indexing.faq.evidence import evidence_for

@@ -19,8 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Send
-from starlette.types import Scope as ASGIScope
+from starlette.types import ASGIApp, Receive, Scope as ASGIScope, Send
 
 from kraq_dspy.apps.serve import requests
 from kraq_dspy.apps.serve.access_log import AccessLog

@@ -22,8 +22,7 @@ from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.watch import RequestRecord
 from kraq_dspy.apps.views import Answer, SuggestedQuestion
 from kraq_dspy.errors import counted
-from kraq_dspy.models.lms.meter import FREE, Price, TappedJournal, working_on
-from kraq_dspy.models.lms.meter import Answer as MeteredAnswer
+from kraq_dspy.models.lms.meter import FREE, Answer as MeteredAnswer, Price, TappedJournal, working_on
 from kraq_dspy.records import Hit, Turn, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
 from kraq_dspy.workspace.not_searched import is_searched

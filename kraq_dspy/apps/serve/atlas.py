@@ -7,11 +7,18 @@ from functools import cached_property
 from typing import Any
 
 from kraq_dspy.apps.serve.refusals import not_found
-from kraq_dspy.apps.serve.replies import Count, Edge, Graph, Link, Node
-from kraq_dspy.apps.serve.replies import Entity as EntityView
-from kraq_dspy.apps.views import Community as CommunityView
-from kraq_dspy.apps.views import CommunityBrief, CommunitySummary, EntityBrief, FoundPassage, Mention, Passage, Passages
-from kraq_dspy.apps.views import Question as QuestionView
+from kraq_dspy.apps.serve.replies import Count, Edge, Entity as EntityView, Graph, Link, Node
+from kraq_dspy.apps.views import (
+    Community as CommunityView,
+    CommunityBrief,
+    CommunitySummary,
+    EntityBrief,
+    FoundPassage,
+    Mention,
+    Passage,
+    Passages,
+    Question as QuestionView,
+)
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.indexing.prepare.graph import IndexGraph

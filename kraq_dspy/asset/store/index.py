@@ -26,8 +26,7 @@ from kraq_dspy.asset import consent
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.mentions_file import read_mentions, save_mentions
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
-from kraq_dspy.asset.store import access, states, tables
-from kraq_dspy.asset.store import manifest as manifests
+from kraq_dspy.asset.store import access, manifest as manifests, states, tables
 from kraq_dspy.asset.store.codec import restored
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.manifest import Manifest

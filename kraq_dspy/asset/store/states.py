@@ -27,8 +27,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kraq_dspy._internal.files import replaced, try_lock
-from kraq_dspy.asset.store import access, own_files
-from kraq_dspy.asset.store import manifest as manifests
+from kraq_dspy.asset.store import access, manifest as manifests, own_files
 from kraq_dspy.errors import IndexStateError
 
 logger = logging.getLogger(__name__)

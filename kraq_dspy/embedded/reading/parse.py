@@ -1,8 +1,7 @@
 """Takes out of a parsed sentence what it names, and who does what to whom."""
 
 import re
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Sequence, Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from kraq_dspy.embedded.names import INITIALS

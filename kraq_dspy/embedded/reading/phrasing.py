@@ -1,8 +1,7 @@
 """Puts the words of a question together, and strikes what no editor would show."""
 
 import re
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence, Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from kraq_dspy.embedded.reading.analysis import Asked

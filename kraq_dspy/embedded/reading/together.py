@@ -8,8 +8,7 @@ that statement tells.
 import dataclasses
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
 from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD, STATED

@@ -22,8 +22,7 @@ from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
-from kraq_dspy.embedded.reading.kept import STAGE as READ
-from kraq_dspy.embedded.reading.kept import forget_other_readings, read_passages
+from kraq_dspy.embedded.reading.kept import STAGE as READ, forget_other_readings, read_passages
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.indexing.faq.sources import flag_stale
 from kraq_dspy.indexing.index import opening

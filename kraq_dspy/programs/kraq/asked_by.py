@@ -15,8 +15,7 @@ Policies:
 
 import dataclasses
 import math
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar

@@ -18,8 +18,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.rag_prediction import RagPrediction
-from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, raise_if_final
-from kraq_dspy._internal.step import prediction as prediction_of
+from kraq_dspy._internal.step import CALL_ERRORS, Step, log_failure, prediction as prediction_of, raise_if_final
 from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.language.declining import declines
 from kraq_dspy.ports import PreparedAnswers as PreparedAnswers

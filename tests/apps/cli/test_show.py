@@ -9,8 +9,7 @@ import pytest
 from dspy.utils.exceptions import LMTransportError
 from rich.console import Console
 
-from kraq_dspy.apps.cli import ask as asking
-from kraq_dspy.apps.cli import failures, program, terminal
+from kraq_dspy.apps.cli import ask as asking, failures, program, terminal
 from kraq_dspy.errors import KraqError, MissingExtraError, ModelError, counted, needs
 from kraq_dspy.models.lms.adapter import UnreadableReplyError
 from kraq_dspy.records import Chunk, Hit

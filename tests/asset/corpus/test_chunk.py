@@ -5,8 +5,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from kraq_dspy.asset.corpus.chunk import PAGE_BREAK, WINDOW, chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens

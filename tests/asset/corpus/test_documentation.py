@@ -9,10 +9,16 @@ from kraq_dspy.asset.corpus.formats.markdown_blocks import as_documented, find_h
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
+from tests.asset.corpus.corpora import write
+from tests.asset.corpus.office import docx, paragraph, run
 
 
 def only(folder: Path, name: str, text: str) -> Document:
     (folder / name).write_text(text, "utf-8")
+    return only_document(folder)
+
+
+def only_document(folder: Path) -> Document:
     (document,) = load_documents(folder)
     assert isinstance(document, Document), document
     return document
@@ -130,6 +136,7 @@ def test_labels_of_restructured_text_are_those_of_its_front_matter(tmp_path: Pat
     assert only(tmp_path, "a.rst", "---\nacl: [board]\n---\n\nA\n=\n\nText.\n").labels == ("board",)
 
 
+COLUMNS = ("Route", "Child fare", "Adult fare")
 HEADER = "| Route | Child fare | Adult fare |\n|---|---|---|\n"
 ROWS = [(f"Route{n}", str(100 + n), str(300 + 2 * n)) for n in range(120)]
 
@@ -146,7 +153,29 @@ def test_each_row_of_a_long_table_is_told_with_the_tables_columns(kind: str, tmp
         rule = "=========  ==========  ==========\n"
         lines = [f"{route:9}  {child:10}  {adult:10}\n" for route, child, adult in ROWS]
         text = f"Fares\n=====\n\n{rule}Route      Child fare  Adult fare\n{rule}{''.join(lines)}{rule}"
-    document = only(tmp_path, f"a.{kind}", text)
+    assert_rows_are_told(only(tmp_path, f"a.{kind}", text))
+
+
+def test_each_row_of_a_long_table_of_word_is_told_with_the_tables_columns(tmp_path: Path) -> None:
+    pytest.importorskip("mammoth", reason="needs mammoth: pip install 'kraq-dspy[formats]'")
+    cells = ["".join(f"<w:tc>{paragraph(run(text))}</w:tc>" for text in row) for row in (COLUMNS, *ROWS)]
+    table = "".join(f"<w:tr>{row}</w:tr>" for row in cells)
+    assert_rows_are_told(only_document(write(tmp_path, "a.docx", docx(f"<w:tbl>{table}</w:tbl>"))))
+
+
+def test_each_row_of_a_long_table_on_a_slide_is_told_with_the_tables_columns(tmp_path: Path) -> None:
+    pptx = pytest.importorskip("pptx", reason="needs python-pptx: pip install 'kraq-dspy[formats]'")
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    table = slide.shapes.add_table(len(ROWS) + 1, len(COLUMNS), 0, 0, 9_000_000, 6_000_000).table
+    for place, row in enumerate((COLUMNS, *ROWS)):
+        for column, text in enumerate(row):
+            table.cell(place, column).text = text
+    deck.save(str(tmp_path / "a.pptx"))
+    assert_rows_are_told(only_document(tmp_path))
+
+
+def assert_rows_are_told(document: Document) -> None:
     chunks = chunk_document(document, ChunkSettings())
     assert len(chunks) > 1
     assert any("Route: Route97; Child fare: 197; Adult fare: 494" in chunk.text for chunk in chunks)

@@ -4,8 +4,7 @@ import unicodedata
 from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pypdf
 import pytest
-from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NumberObject
-from pypdf.generic import TextStringObject as Text
+from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NumberObject, TextStringObject as Text
 
 from tests.asset.corpus.corpora import drawn_pdf, only_document
 

@@ -3,8 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.corpus.normalise import CARD, EMAIL, PHONE, find_personal, redacted, redacted_document
 from kraq_dspy.records import Document

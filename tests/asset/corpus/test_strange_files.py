@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pypdf
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.corpus.formats.front_matter import split_front_matter
 from kraq_dspy.asset.corpus.formats.html import Page

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.corpus import tokens
 from kraq_dspy.asset.corpus.tokens import count_tokens, encoding, truncate_tokens

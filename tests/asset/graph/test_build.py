@@ -6,8 +6,7 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions, join_descriptions
 from kraq_dspy.asset.graph.candidates import propose_merges

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 import igraph
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.graph.communities import communities_at, find_communities
 from kraq_dspy.records import Community, Entity, Relationship, content_id

@@ -1,8 +1,7 @@
 """Tests which spellings of a name meet under one key, and which stay apart."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.graph.names import initials, looks_like_acronym, normalise_name, skeletons
 

@@ -6,8 +6,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.graph.candidates import MergeCandidate, NameCount, propose_merges
 from kraq_dspy.asset.graph.names import introduced_acronyms, normalise_name

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.store.codec import dumps, loads, restored, storable
 from kraq_dspy.asset.store.tables import TABLES

@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kraq_dspy._internal.files import try_lock
-from kraq_dspy.asset.store import manifest as manifests
-from kraq_dspy.asset.store import states
+from kraq_dspy.asset.store import manifest as manifests, states
 from tests.asset.store.indexes import make
 
 

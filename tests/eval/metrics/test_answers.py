@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from dspy.evaluate.metrics import f1_score
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import (

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 

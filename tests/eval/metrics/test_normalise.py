@@ -1,7 +1,6 @@
 """Tests that answers are compared without case, articles, signs and spaces, in several scripts."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.eval.metrics.answers import (
     answer_words,

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from kraq_dspy.errors import EvaluationError

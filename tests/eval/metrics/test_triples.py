@@ -3,8 +3,7 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.optimize.step_metrics import best_pairs, link_f1, triple_f1

@@ -1,8 +1,7 @@
 """Tests that rows are grouped by where they lie, that some belong to two groups, and that none is too large."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.indexing.prepare.raptor import soft_clusters
 

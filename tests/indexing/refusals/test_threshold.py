@@ -17,8 +17,7 @@ from kraq_dspy.indexing.refusals.threshold import Threshold, keep_threshold, rea
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk
 from tests.conftest import KeywordEmbedder
-from tests.orchids import ANSWERED, index_of_orchids
-from tests.orchids import FOREIGN as FOREIGN_HERE
+from tests.orchids import ANSWERED, FOREIGN as FOREIGN_HERE, index_of_orchids
 
 
 @pytest.fixture(scope="module")

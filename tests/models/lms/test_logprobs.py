@@ -6,8 +6,7 @@ from typing import Any
 
 import dspy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob
 

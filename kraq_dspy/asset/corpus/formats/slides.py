@@ -17,6 +17,7 @@ from kraq_dspy.asset.corpus.formats.raised import on_the_line
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
 from kraq_dspy.asset.corpus.formats.sheets import counted, on_one_line
 from kraq_dspy.asset.corpus.formats.slide_lists import SlideNumbers
+from kraq_dspy.asset.corpus.formats.told_rows import told_rows
 from kraq_dspy.asset.corpus.formats.zipped import opened_zip
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import import_extra
@@ -190,7 +191,11 @@ class _Deck:
                 runs.append((" ".join(equations), 0))
         return on_the_line(_joined(runs))
 
-    def _lines_of_table(self, table: Any) -> Iterator[str]:
+    def _lines_of_table(self, table: Any) -> list[str]:
+        rows = list(self._rows_of_table(table))
+        return told_rows(rows) or ["\t".join(texts).rstrip("\t") for texts in rows if any(texts)]
+
+    def _rows_of_table(self, table: Any) -> Iterator[list[str]]:
         merged: dict[int, tuple[str, int]] = {}  # by column: a merged cell's text, and the first row behind it
         for number, row in enumerate(table.rows):
             texts = []
@@ -201,8 +206,7 @@ class _Deck:
                 elif cell.is_spanned and column in merged and number < merged[column][1]:
                     text = merged[column][0]
                 texts.append(text)
-            if any(texts):
-                yield "\t".join(texts).rstrip("\t")
+            yield texts
 
 
 def _run(run: Any) -> tuple[str, Mapping[str, str]]:

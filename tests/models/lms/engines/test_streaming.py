@@ -20,8 +20,7 @@ from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs import K2RAG, Scorer, SpeculativeRAG, TraditionalRAG
 from kraq_dspy.programs.speculative.scoring import Score
-from kraq_dspy.records import Document
-from kraq_dspy.records import Usage as Paid
+from kraq_dspy.records import Document, Usage as Paid
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.workspace import Workspace
 from tests.models.lms.conftest import MemoryJournal
