@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Candidates in the terminal; the report has all of them, and `--json`."""
-FIRST_NUMBER = re.compile(r"\d[\d,]*\b(?![.:])")
+NUMBER = re.compile(r"\d[\d,]*")
 
 
 @command_class
@@ -163,27 +163,20 @@ def show_selection(selection: "Selection") -> None:
     if reason := selection.dropped.get("candidates with a graph"):
         note(f"no graph was tried: {reason}.")
     others = [why for name, why in selection.dropped.items() if name != "candidates with a graph"]
-    for why, count in told_once(others).items():
-        note(f" {why}", label=f"{counted(count, 'candidate')} left out:")
+    for why, count in counts_of(others).items():
+        note(f" {'such as: ' if count > 1 else ''}{why}", label=f"{counted(count, 'candidate')} left out:")
 
 
-def told_once(reasons: Sequence[str]) -> dict[str, int]:
-    """Count reasons. Those that differ in their first number alone are one, from the least number to the most.
+def counts_of(reasons: Sequence[str]) -> dict[str, int]:
+    """Count reasons. Those that differ in numbers alone are one, under the first of them.
 
-    >>> told_once(["hands on 4,655 tokens", "cannot be opened", "hands on 9,507 tokens"])
-    {'hands on 4,655 to 9,507 tokens': 2, 'cannot be opened': 1}
+    >>> counts_of(["hands on 4,655 tokens", "cannot be opened", "hands on 9,507 tokens"])
+    {'hands on 4,655 tokens': 2, 'cannot be opened': 1}
     """
     alike: dict[str, list[str]] = {}
     for reason in reasons:
-        alike.setdefault(FIRST_NUMBER.sub("#", reason, count=1), []).append(reason)
-
-    counts = {}
-    for pattern, those in alike.items():
-        numbers = {match[0] for reason in those if (match := FIRST_NUMBER.search(reason))}
-        ordered = sorted(numbers, key=lambda number: int(number.replace(",", "")))
-        told = those[0] if len(ordered) < 2 else pattern.replace("#", f"{ordered[0]} to {ordered[-1]}", 1)
-        counts[told] = len(those)
-    return counts
+        alike.setdefault(NUMBER.sub("", reason), []).append(reason)
+    return {those[0]: len(those) for those in alike.values()}
 
 
 def _halves(selection: "Selection") -> tuple[str, ...]:
