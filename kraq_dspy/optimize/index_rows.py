@@ -203,6 +203,11 @@ def contrasts(
     return rows
 
 
+def other_passage(pair: KnownPair, other: KnownPair) -> tuple[Row, Row, Row]:
+    """The question with a passage that answers it, and with the passage of another."""
+    return {"question": pair.question}, {"passage": pair.passages[0]}, {"passage": other.passages[0]}
+
+
 def pointing_back(question: str) -> Row:
     """The question with "it" in place of its first name; nothing without a name."""
     named = _NAME_INSIDE.search(question)

@@ -29,7 +29,7 @@ from kraq_dspy.optimize.row_values import (
 )
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.programs.conversation import StandaloneQuestion, turns_of
-from kraq_dspy.programs.kraq.by_size import extractor
+from kraq_dspy.programs.kraq.by_size import asked_extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
@@ -42,6 +42,7 @@ from kraq_dspy.signatures import (
     CheckSameAnswer,
     CheckStandAlone,
     CompleteQuestion,
+    ConfirmEvidence,
     ConfirmSameEntity,
     ConfirmSameQuestion,
     DraftAnswer,
@@ -316,7 +317,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             {"passage": text_in}, {"triples": list_cell}, _triples,
             (step_metrics.TRIPLE_F1, step_metrics.LINK_F1),
             index_rows.extraction_rows, "its passages and the links read from them",
-            module=ExtractGraph, maker=extractor,
+            module=ExtractGraph, maker=asked_extractor,
         ),
         OptimizableStep(
             "gleaning", (FindMissedElements,), "extractor",
@@ -350,6 +351,12 @@ STEPS: Mapping[str, OptimizableStep] = {
             _questions("question"), {"relevance": _relevance("question"), "leads_back": _leads_back("question")},
             index_rows.asked_summaries("summary"), "its summaries and their questions",
             module=AskQuestion, labelled=True,
+        ),
+        OptimizableStep(
+            "evidence", (ConfirmEvidence,), "judge",
+            dict.fromkeys(("question", "passage"), text_in), **_decides("answers", "answers"),
+            own=index_rows.contrasts("answers", index_rows.other_passage),
+            own_rows="questions that it answers, also with another's passage", labelled=True,
         ),
         OptimizableStep(
             "answering", (AnswerQuestion,), "answerer",

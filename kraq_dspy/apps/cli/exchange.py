@@ -73,7 +73,7 @@ class Export(Scoped):
 
 @command_class
 class ImportGraphRAG(Builds, Limits):
-    """Make an index of what Microsoft GraphRAG wrote (version 1, 2 or 3): its reports become summaries, and those
+    """Make an index of what Microsoft GraphRAG wrote (version 2 or 3): its reports become summaries, and those
     questions. Nothing is extracted or summarised again."""
 
     folder: Annotated[Path, Argument(help="GraphRAG's project or output folder, with its parquet files.")]

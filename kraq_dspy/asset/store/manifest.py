@@ -113,7 +113,7 @@ def _written(folder: Path) -> tuple[dict[str, Any], int]:
 def parse(fields: dict[str, Any], folder: Path) -> Manifest:
     """The manifest from fields of the current schema version. Raises IndexStateError."""
     try:
-        settings = settings_from_dict(_with_engine(fields["settings"]), where=MANIFEST)
+        settings = settings_from_dict(fields["settings"], where=MANIFEST)
         manifest = Manifest(**{**fields, "settings": settings})
         for name, hint in get_type_hints(Manifest).items():
             kind = get_origin(hint) or hint
@@ -161,8 +161,3 @@ def _without_credentials(value: Any) -> Any:
         if plain.get(key):  # one address, or several with commas between
             plain[key] = ",".join(map(bare_address, plain[key].split(",")))
     return plain
-
-
-def _with_engine(tables: dict[str, Any]) -> dict[str, Any]:
-    """The settings of an index; what was made before it recorded the engine of Leiden had igraph's."""
-    return {**tables, "communities": {"engine": "igraph", **tables.get("communities", {})}}

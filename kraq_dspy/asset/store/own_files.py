@@ -110,12 +110,10 @@ def read_sums(home: Path) -> dict[str, Sum]:
     path = home / SUMS
     try:
         fields = json.loads(path.read_text("utf-8"))
-        if fields.keys() == {"files", "sum"}:
-            if fields["sum"] != _sum_of(fields["files"]):
-                raise ValueError("its checksum is another")
-            fields = fields["files"]  # what earlier versions wrote has no checksum
-        return {name: (int(size), int(crc)) for name, (size, crc) in fields.items()}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        if fields["sum"] != _sum_of(fields["files"]):
+            raise ValueError("its checksum is another")
+        return {name: (int(size), int(crc)) for name, (size, crc) in fields["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, OSError):
             require_descriptors(error)
 

@@ -22,7 +22,7 @@ from kraq_dspy.indexing.faq.withdrawing import orphaned_answers
 from kraq_dspy.indexing.index.change import resume_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG
 from kraq_dspy.indexing.index.finishing import FINISHED, FOUND_ANEW
-from kraq_dspy.indexing.index.forgetting import erase_traces, text_in_lock, traces
+from kraq_dspy.indexing.index.forgetting import erase_traces, traces
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
 _SHOWN = 5
@@ -276,8 +276,6 @@ def _traces(index: Index) -> Iterator[Problem]:
             yield from _problem(f"Traces of removed text: {what}", ids)
     except (IndexStateError, ValueError, KeyError, TypeError) as error:
         yield Problem(f"Traces of removed text cannot be looked for: {error}", 1, ())
-    if text_in_lock(index.path / LOCK):
-        yield Problem("The lock holds a command line, as an earlier version left it", 1, ())
 
 
 def _faq(index: Index) -> Iterator[Problem]:

@@ -29,6 +29,7 @@ _LATER = {
     "summarize": ("summarizer", 8.0, 470, 340),
     "ask": ("generator", 8.0, 180, 22),
     "word": ("asker", 8.0, 150, 22),
+    "judge": ("judge", 16.0, 350, 8),
 }
 LEAST, MOST = 0.1, 2.3
 """Times as many calls of the later stages: a novel has few communities, short encyclopedia articles have many, above
@@ -95,12 +96,13 @@ def _estimate(
     n_documents: int, chunks: list[Chunk], settings: Settings, paid: Mapping[str, Usage], problems: tuple[str, ...] = ()
 ) -> Estimate:
     tokens = sum(chunk.n_tokens for chunk in chunks)
-    calls = len(chunks) * extractor(settings).most_calls
+    program = extractor(settings)
+    calls = sum(program.most_calls(chunk.passage) for chunk in chunks)
     a_call = tokens / max(1, len(chunks))
     stages = [_stage("extract", "extractor", calls, INSTRUCTIONS + a_call, _WRITTEN * a_call, settings, paid)]
     for stage, (role, rate, prompt, reply) in _LATER.items():
-        if stage == "word" and role not in settings.roles:
-            continue  # the parse words its questions itself
+        if stage in ("word", "judge") and role not in settings.roles:
+            continue  # asked only of a model of the role's own
         is_asked = _is_asked(stage, role, settings)
         stages.append(_stage(stage, role, round(tokens / 1000 * rate * is_asked), prompt, reply, settings, paid))
     return Estimate(n_documents, len(chunks), tokens, tuple(stages), problems)

@@ -96,7 +96,7 @@ GRAPHRAG = "graphrag"
 def import_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
-    """Make an index from the output folder of Microsoft GraphRAG, version 1, 2 or 3.
+    """Make an index from the output folder of Microsoft GraphRAG, version 2 or 3.
 
     >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
 

@@ -6,7 +6,6 @@ a build makes again by itself (graph, communities, summaries, questions, vectors
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from kraq_dspy.asset.store.faq import content_hash
 from kraq_dspy.asset.store.index import Index
@@ -16,7 +15,7 @@ from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor, summarised
 from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship, Summary
 
 _OF_BUILDS: dict[str, type] = {
-    "read": Chunk, "extract": Chunk, "summarize": Community, "ask": Community, "word": Community,
+    "read": Chunk, "extract": Chunk, "summarize": Community, "ask": Community, "word": Community, "judge": Community,
 }  # fmt: skip
 _OF_PREPARATIONS: dict[str, type] = {qa_pairs.STAGE: Chunk, summarised.STAGE: Document}
 """What the items of a stage are."""
@@ -140,8 +139,3 @@ def _outdated_summaries(index: Index) -> set[str]:
 def _lost_leaves(index: Index) -> set[str]:
     leaves = raptor.leaves(index)
     return leaves - index.known(Chunk, leaves)
-
-
-def text_in_lock(path: Path) -> bool:
-    """Whether the lock holds a command line, as earlier versions left it."""
-    return path.is_file() and b'"command"' in path.read_bytes()

@@ -35,7 +35,6 @@ class BuildReport:
     """What a build did. `usage` is what this run asked of models, by stage; `failures` are open ones, to be retried:
     those that are new in this run, then `former_failures` that had failed before.
 
-
     `stale_answers` counts prepared answers whose documents this run changed or removed. `asked_by` counts the index's
     questions by the model that asked them; those of templates have the embedded model's name.
     """

@@ -1,6 +1,7 @@
 """The reference of the commands, and what every help text must be."""
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,3 +48,16 @@ def test_help_fits_into_80_columns_and_cuts_no_address(words: tuple[str, ...]) -
     shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
+
+
+PRINTED = re.compile(r"`kraq ([a-z]+)|\bcommand\([\"']([a-z]+)")
+
+
+def test_every_command_that_the_code_names_exists() -> None:
+    names = {words[0] for words in EVERY if words}
+    lost = {}
+    for file in sorted((ROOT / "kraq_dspy").rglob("*.py")):
+        named = {next(filter(None, match)) for match in PRINTED.findall(file.read_text("utf-8"))}
+        if named - names:
+            lost[file.name] = named - names
+    assert lost == {}

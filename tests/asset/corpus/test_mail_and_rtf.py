@@ -180,13 +180,13 @@ def test_hidden_and_struck_rich_text_is_left_out_and_counted(tmp_path: Path, uns
     assert (document.text, document.left_out) == ("It costs 80.", ("6 letters of hidden, struck out or deleted text",))
 
 
-def test_notes_headers_and_footers_of_rich_text_are_read(tmp_path: Path) -> None:
+def test_notes_of_rich_text_are_read_and_headers_and_footers_are_not(tmp_path: Path) -> None:
     marks = (
         r"{\rtf1\ansi{\header The list of the board}{\footer Page \chpgn}{\footerf Valid from 2024}"
         r"The ferry costs 80{\footnote Children pay 40.} crowns.}"
     )
     text = only_document(write(tmp_path, "a.rtf", marks)).text
-    assert text == "The list of the board\nValid from 2024\nThe ferry costs 80 (Children pay 40.) crowns."
+    assert text == "The ferry costs 80 (Children pay 40.) crowns."
 
 
 def test_a_table_of_rich_text_keeps_its_cells(tmp_path: Path) -> None:

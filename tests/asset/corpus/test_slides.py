@@ -160,29 +160,6 @@ def test_a_merged_cell_stands_in_each_of_its_rows(tmp_path: Path) -> None:
     assert only_document(tmp_path).text == "Fares\nPort\tShip\nTarnvik\tAlma\nTarnvik\tBerta"
 
 
-def test_items_of_a_list_have_the_numbers_that_powerpoint_gives_them(tmp_path: Path) -> None:
-    deck, slide = new_deck()
-    frame = add(slide.shapes, "Close the valve", 1, 2).text_frame
-    frame.text = "Close the valve\nby hand\n\nRing the bell\nThen wait\nGo on"
-    kinds = {
-        0: ("arabicPeriod", 4, 0),
-        1: ("alphaLcParenR", 1, 1),
-        3: ("arabicPeriod", 4, 0),
-        5: ("romanUcPlain", 1, 0),
-    }
-    for place, (kind, start, level) in kinds.items():
-        properties = frame.paragraphs[place]._p.get_or_add_pPr()
-        properties.set("lvl", str(level))
-        numbering = properties.makeelement(
-            "{http://schemas.openxmlformats.org/drawingml/2006/main}buAutoNum", {"type": kind, "startAt": str(start)}
-        )
-        properties.append(numbering)
-    deck.save(str(tmp_path / "a.pptx"))
-    assert only_document(tmp_path).text == (
-        "Fares\n4. Close the valve\na) by hand\n5. Ring the bell\nThen wait\nI Go on"
-    )
-
-
 def test_a_deck_that_hides_all_says_so(tmp_path: Path) -> None:
     deck, slide = new_deck()
     slide._element.set("show", "0")

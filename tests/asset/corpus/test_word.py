@@ -162,28 +162,6 @@ def test_ticked_and_not_ticked_boxes_are_told_apart(tmp_path: Path) -> None:
     assert only_document(write(tmp_path, "a.docx", docx(body))).text == "[x] Yes\n[ ] No\n[x] Old"
 
 
-def test_headers_and_footers_stand_once_without_the_numbers_of_pages(tmp_path: Path) -> None:
-    field = (
-        '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> PAGE </w:instrText></w:r>'
-        '<w:r><w:fldChar w:fldCharType="separate"/></w:r>{}<w:r><w:fldChar w:fldCharType="end"/></w:r>'
-    )
-    parts = {
-        "header1.xml": f"<w:hdr>{paragraph(run('Tarnvik Harbour Board'))}</w:hdr>",
-        "header2.xml": f"<w:hdr>{paragraph(run('Not shown'))}</w:hdr>",
-        "footer1.xml": f"<w:ftr>{paragraph(run('Page '), field.format(run('3')))}"
-        f"{paragraph(run('Confidential'))}</w:ftr>",
-    }
-    section = (
-        '<w:sectPr><w:headerReference w:type="default" r:id="header1"/>'
-        '<w:headerReference w:type="first" r:id="header2"/>'
-        '<w:footerReference w:type="default" r:id="footer1"/></w:sectPr>'
-    )
-    targets = {"header1": "header1.xml", "header2": "header2.xml", "footer1": "footer1.xml"}
-    body = paragraph(run("It opened.")) + section
-    document = only_document(write(tmp_path, "a.docx", docx(body, parts=parts, **targets)))
-    assert document.text == "Tarnvik Harbour Board\nIt opened.\nConfidential"
-
-
 def test_what_is_not_read_is_named(tmp_path: Path) -> None:
     file = docx(paragraph(run("It opened.")), parts={"media/image1.png": "x", "charts/chart1.xml": "<c/>"})
     assert only_document(write(tmp_path, "a.docx", file)).left_out == ("1 picture, not read", "1 chart, not read")

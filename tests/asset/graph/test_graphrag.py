@@ -1,4 +1,4 @@
-"""Reads GraphRAG's output of versions 1 to 3, from parquet and from JSON lines, and writes it back."""
+"""Reads GraphRAG's output of versions 2 and 3, from parquet and from JSON lines, and writes it back."""
 
 import gzip
 import json
@@ -392,33 +392,10 @@ def tables_of(source: Path) -> Tables:
     return tables
 
 
-def as_version_1(tables: Tables) -> Tables:
-    """As GraphRAG 1.0 wrote them: other file names, members of communities in the table of nodes, no parents."""
-    nodes = []
-    communities = []
-    for row in tables["communities"]:
-        nodes += [{"id": id, "community": row["community"], "level": row["level"]} for id in row["entity_ids"]]
-        communities.append({name: row[name] for name in ("id", "community", "level")})
-    units = [
-        {**{name: value for name, value in row.items() if name != "document_id"}, "document_ids": [row["document_id"]]}
-        if "document_id" in row
-        else row
-        for row in tables["text_units"]
-    ]
-    older = {**tables, "communities": communities, "nodes": nodes, "text_units": units}
-    return {f"create_final_{name}": rows for name, rows in older.items()}
-
-
-def test_version_1_reads_like_the_later_ones(tmp_path: Path) -> None:
-    expected = read_graphrag(save_parquet(tmp_path / "new" / "output", small()))
-    assert read_graphrag(save_parquet(tmp_path / "old" / "output", as_version_1(small()))) == expected
-
-
-@pytest.mark.parametrize("version", [1, 3])
-def test_a_real_run_reads_the_same_from_parquet(shared_data: Path, tmp_path: Path, version: int) -> None:
+def test_a_real_run_reads_the_same_from_parquet(shared_data: Path, tmp_path: Path) -> None:
     source = shared_data / "graphrag_dulce"
     tables = tables_of(source)
-    save_parquet(tmp_path / "graphrag_dulce" / "output", tables if version == 3 else as_version_1(tables))
+    save_parquet(tmp_path / "graphrag_dulce" / "output", tables)
     from_parquet, from_lines = read_graphrag(tmp_path / "graphrag_dulce"), read_graphrag(source)
     # The name of the folder is the source of a document that has no other.
     assert records(from_parquet) == records(from_lines)
@@ -445,7 +422,7 @@ def test_reports_become_summaries_and_each_has_its_question(tmp_path: Path, keyw
     folder = save_parquet(tmp_path / "in", small())
     embedder = keyword_embedder("ann", "bob", "cid")
     report = import_graphrag(folder, tmp_path / "small.kraq", embedder=embedder)
-    assert report.counts["summaries"] == report.counts["questions"] == 3
+    assert report.counts["summaries"] == 3
     assert "extract" not in report.usage
     assert "summarize" not in report.usage
     with Index.open(tmp_path / "small.kraq") as index:
@@ -460,7 +437,7 @@ def test_an_import_is_gone_on_with_and_its_documents_are_changed_elsewhere(
     folder, out = save_parquet(tmp_path / "in", small()), tmp_path / "small.kraq"
     embedder = keyword_embedder("ann", "bob", "cid")
     import_graphrag(folder, out, embedder=embedder)
-    assert resume_index(out, embedder=embedder).counts["questions"] == 3
+    assert resume_index(out, embedder=embedder).counts["summaries"] == 3
     refusal = "imported from GraphRAG's output"
     with pytest.raises(IndexStateError, match=refusal):
         add_documents(out, ["Eve sings."], embedder=embedder)

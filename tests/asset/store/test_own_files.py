@@ -100,12 +100,6 @@ def test_a_name_or_a_line_that_is_lost_from_the_notes_is_missed(home: Path) -> N
             own_file(home, "vectors/b")
 
 
-def test_notes_of_an_earlier_version_are_read(home: Path) -> None:
-    path = home / "sums.json"
-    path.write_text(json.dumps(json.loads(path.read_text())["files"]))
-    assert own_file(home, "a") == home / "a"
-
-
 def test_a_draft_that_a_kill_left_behind_is_neither_noted_nor_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.kraq"
     with make(path) as index:

@@ -1,7 +1,8 @@
 """Reads files in another process: one that exhausts memory or time, or crashes a library, costs itself alone.
 
-The process starts with the first file that needs it, reads one file after the other, and ends when nobody has asked for
-a minute. It has limits of memory (Linux) and of time for a file.
+The process starts with the first file that needs it, reads one file after the other, and lives until `end_reading`,
+which a build calls once its corpus is read. A request is a line of JSON, and so is its reply. The process has limits of
+memory (Linux) and of time for a file.
 """
 
 import atexit
@@ -11,14 +12,13 @@ import importlib
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from kraq_dspy.asset.corpus.boilerplate import Linked
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
@@ -27,11 +27,6 @@ from kraq_dspy.records import Heading
 
 MOST_MEMORY = 4 << 30  # bytes of address space
 SECONDS = 600  # for one file
-_PATIENCE = 60  # seconds that the process waits for the next file
-_IDLE = 75  # the code with which it ends then
-
-_START = "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); from {module} import serve; serve()"
-_LENGTH = struct.Struct("<Q")
 
 
 def kept_apart(reader: Reader) -> Reader:
@@ -54,41 +49,36 @@ class _Worker:
 
     def rows(self, reader: Reader, path: Path, settings: ReadSettings) -> list[Row | BadRow]:
         """What the reader gives. Raises OSError for a file that cannot be opened."""
-        request = _written([reader.__module__, reader.__qualname__, str(path.absolute()), asdict(settings)])
+        request = _line([reader.__module__, reader.__qualname__, str(path.absolute()), asdict(settings)])
         with self._lock:
-            reply = self._asked(request)
-        if isinstance(reply, BadRow):
-            return [reply]
-        rows, failure, is_ending = json.loads(reply)  # what a harmful file made of the other process may not run here
-        if is_ending:
-            self.end()
-        if failure is not None:
-            raise OSError(*failure)
-        return [_row_of(kind, values) for kind, values in rows]
-
-    def _asked(self, request: bytes) -> bytes | BadRow:
-        while True:
             process = self._started()
             assert process.stdin is not None
             assert process.stdout is not None
             timer = threading.Timer(SECONDS, process.kill)
             timer.start()
             try:
-                _send(process.stdin, request)
-                reply = _receive(process.stdout)
+                process.stdin.write(request)
+                process.stdin.flush()
+                reply = process.stdout.readline()
             except OSError:  # it ended before it took the request
-                reply = None
+                reply = b""
             finally:
                 is_late = not timer.is_alive()
                 timer.cancel()
-            if reply is not None:
-                return reply
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5)
-            code = process.returncode
-            self._discard()
-            if code != _IDLE:  # else it ended just before it was asked
-                return BadRow(_why(code, is_late=is_late))
+
+            if not reply.endswith(b"\n"):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(5)
+                self._discard()
+                return [BadRow(_why(process.returncode, is_late=is_late))]
+            rows, failure, is_ending = json.loads(
+                reply
+            )  # what a harmful file made of the other process may not run here
+            if is_ending:
+                self._discard()
+        if failure is not None:
+            raise OSError(*failure)
+        return [_row_of(kind, values) for kind, values in rows]
 
     def end(self) -> None:
         with self._lock:
@@ -99,14 +89,12 @@ class _Worker:
             self._process, self._owner = None, os.getpid()
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _START.format(module=__name__)],
+                [sys.executable, "-P", "-m", __name__],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(folder or os.getcwd() for folder in sys.path)},
             )
-            assert self._process.stdin is not None
-            self._process.stdin.write(_written(sys.path) + b"\n")
-            self._process.stdin.flush()
         return self._process
 
     def _discard(self) -> None:
@@ -122,46 +110,48 @@ class _Worker:
 
 
 _worker = _Worker()
-atexit.register(_worker.end)
+
+
+def end_reading() -> None:
+    """End the other process; the next file starts one again."""
+    _worker.end()
+
+
+atexit.register(end_reading)
 
 
 def serve() -> None:
     """Reads the files that standard input names, and writes their rows to standard output, until the input ends."""
-    out = os.fdopen(os.dup(1), "wb")
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no row
     with contextlib.suppress(KeyboardInterrupt):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends whoever asks
     _limit_memory()
-    while True:
-        alarm = threading.Timer(_PATIENCE, os._exit, (_IDLE,))
-        alarm.daemon = True
-        alarm.start()
-        request = _receive(sys.stdin.buffer)
-        alarm.cancel()
-        if request is None:
-            return
+    for request in sys.stdin.buffer:
         module, name, path, settings = json.loads(request)
         reader: Reader = getattr(importlib.import_module(module), name)
-        rows, failure, is_ending = _outcome(reader, Path(path), ReadSettings(**settings))
-        written = [[type(row).__name__, asdict(row)] for row in rows]
-        _send(out, _written([written, failure, is_ending]))
+        replies.write(_line(_outcome(reader, Path(path), ReadSettings(**settings))))
+        replies.flush()
 
 
-def _outcome(reader: Reader, path: Path, settings: ReadSettings) -> tuple[Sequence[Row | BadRow], Any, bool]:
-    """The rows, the number and text of an error of the system, and whether this process had better end."""
+def _outcome(reader: Reader, path: Path, settings: ReadSettings) -> list[Any]:
+    """The rows with their kinds, the number and text of an error of the system, and whether this process had better
+    end."""
+    failure, is_ending = None, False
     try:
-        return list(reader(path, settings)), None, False
+        rows = list(reader(path, settings))
     except MissingExtraError as error:
-        return [BadRow(str(error))], None, False
+        rows = [BadRow(str(error))]
     except OSError as error:
-        return [], (error.errno, error.strerror), False
+        rows, failure = [], (error.errno, error.strerror)
     except MemoryError:
-        return [BadRow(_TOO_MUCH)], None, True
+        rows, is_ending = [BadRow(_TOO_MUCH)], True
+    return [[[type(row).__name__, asdict(row)] for row in rows], failure, is_ending]
 
 
-def _written(values: Any) -> bytes:
+def _line(values: Any) -> bytes:
     """The values as one line of JSON; a set is a list there."""
-    return json.dumps(values, default=list).encode("ascii")
+    return json.dumps(values, default=list).encode("ascii") + b"\n"
 
 
 def _row_of(kind: str, values: dict[str, Any]) -> Row | BadRow:
@@ -207,17 +197,5 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _send(stream: Any, data: bytes) -> None:
-    stream.write(_LENGTH.pack(len(data)) + data)
-    stream.flush()
-
-
-def _receive(stream: Any) -> bytes | None:
-    """The next message; None at the end of the stream."""
-    head = _exactly(stream, _LENGTH.size)
-    return None if head is None else _exactly(stream, _LENGTH.unpack(head)[0])
-
-
-def _exactly(stream: BinaryIO, count: int) -> bytes | None:
-    data = stream.read(count)
-    return data if len(data) == count else None
+if __name__ == "__main__":
+    serve()

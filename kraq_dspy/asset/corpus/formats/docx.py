@@ -1,7 +1,7 @@
 """Reads texts of Word (docx; extra `formats`): what a page shows, through mammoth, which makes HTML of it.
 
-mammoth leaves out equations, numbers of lists, headers and footers, and does not know hidden text. So the parts of the
-file are rewritten first: what nobody sees is taken out, and what mammoth leaves out becomes text.
+mammoth leaves out equations and numbers of lists, and does not know hidden text. So the parts of the file are rewritten
+first: what nobody sees is taken out, and equations and numbers become text. Headers and footers are not read.
 """
 
 import io
@@ -23,10 +23,7 @@ from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.errors import import_extra
 
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _TICKED = re.compile(r'<input(?=[^<>]*type="checkbox")[^<>]*+>')
-_PAGE_FIELDS = re.compile(r"\s*(PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
-_SHORT = 12  # letters beside a page's number in a header that say nothing else: "Page of"
 _NOT_READ = (("picture", "word/media/"), ("chart", "word/charts/chart"), ("drawing", "word/diagrams/data"))
 
 
@@ -34,8 +31,7 @@ _NOT_READ = (("picture", "word/media/"), ("chart", "word/charts/chart"), ("drawi
 def read_docx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """Headings, tables, lists and notes as those of a web page; the title is the first heading.
 
-    Headers stand once before the text, footers once behind it. Hidden text and what is struck out or deleted is left
-    out, and counted.
+    Hidden text and what is struck out or deleted is left out, and counted.
     """
     mammoth = import_extra("mammoth", "formats", "Reading docx")
     with opened_zip(path, settings) as parts:
@@ -71,9 +67,7 @@ class _Rewriting:
         self._main = next(
             (part for kind, part in parts.relations("").values() if kind == "officeDocument"), "word/document.xml"
         )
-        relations = parts.relations(self._main)
-        self._part_of = dict(relations.values())
-        self._targets = {each: part for each, (_, part) in relations.items()}
+        self._part_of = dict(parts.relations(self._main).values())
         self._styles = Styles(self._tree("styles"))
         self._numbers = ListNumbers(self._tree("numbering"), self._styles)
 
@@ -83,7 +77,6 @@ class _Rewriting:
         if self._main in self._parts:
             document = ElementTree.fromstring(self._parts.read(self._main))
             self._rewrite(document)
-            self._add_margins(document)
             changed[self._main] = ElementTree.tostring(document)
         for kind in ("footnotes", "endnotes"):
             notes = self._tree(kind)
@@ -151,93 +144,9 @@ class _Rewriting:
             place = 1 if len(paragraph) and paragraph[0].tag == W + "pPr" else 0
             paragraph.insert(place, _run(label + " "))
 
-    def _add_margins(self, document: ElementTree.Element) -> None:
-        """Writes each line of the headers before the body, and each line of the footers behind it, once."""
-        body = find(document, "body")
-        if body is None:
-            return
-        settings = self._tree("settings")
-        has_even = settings is not None and is_on(find(settings, "evenAndOddHeaders"))
-        lines: dict[str, dict[str, None]] = {"headerReference": {}, "footerReference": {}}
-        for section in document.iter(W + "sectPr"):
-            has_first = is_on(find(section, "titlePg"))
-            for reference in section:
-                kind = reference.tag.removeprefix(W)
-                wanted = {"default": True, "first": has_first, "even": has_even}.get(
-                    reference.get(W + "type", "default")
-                )
-                data = (
-                    self._parts.read(self._targets.get(reference.get(_ID, ""), "")) if kind in lines and wanted else b""
-                )
-                if data:
-                    part = ElementTree.fromstring(data)
-                    self._rewrite(part)
-                    lines[kind] |= dict.fromkeys(_margin_lines(part))
-
-        for line in reversed(lines["headerReference"]):
-            body.insert(0, _paragraph(line))
-        end = len(body) - 1 if len(body) and body[-1].tag == W + "sectPr" else len(body)
-        for line in reversed(lines["footerReference"]):
-            body.insert(end, _paragraph(line))
-
 
 def _is_deleted_row(element: ElementTree.Element) -> bool:
     return element.tag == W + "tr" and find(element, "trPr", "del") is not None
-
-
-def _margin_lines(part: ElementTree.Element) -> Iterator[str]:
-    """The lines of a header or footer, without the numbers of pages."""
-    for paragraph in part.iter(W + "p"):
-        text, has_page_number = _without_fields(paragraph)
-        text = " ".join(normalised(text).split())
-        n_letters = sum(map(str.isalpha, text))
-        if n_letters and not (has_page_number and n_letters <= _SHORT):
-            yield text
-
-
-def _without_fields(paragraph: ElementTree.Element) -> tuple[str, bool]:
-    """The text but for what fields of page numbers show, and whether there are any."""
-    in_simple_fields = _in_page_fields(paragraph)
-    open_fields = _OpenFields()
-    pieces: list[str] = []
-    for each in paragraph.iter():
-        open_fields.take(each)
-        if each.tag == W + "t" and each not in in_simple_fields and not open_fields.show_page_number:
-            pieces.append(each.text or "")
-        elif each.tag in (W + "tab", W + "br"):
-            pieces.append(" ")
-    return "".join(pieces), bool(in_simple_fields) or open_fields.had_page_number
-
-
-def _in_page_fields(paragraph: ElementTree.Element) -> set[ElementTree.Element]:
-    """What stands in fields of page numbers that are one element."""
-    inside: set[ElementTree.Element] = set()
-    for field in paragraph.iter(W + "fldSimple"):
-        if _PAGE_FIELDS.match(field.get(W + "instr", "")):
-            inside.update(field.iter())
-    return inside
-
-
-class _OpenFields:
-    """The fields around a place that begin and end with an element each, the innermost last."""
-
-    def __init__(self) -> None:
-        self.had_page_number = False
-        self._are_page_numbers: list[bool] = []
-
-    @property
-    def show_page_number(self) -> bool:
-        return any(self._are_page_numbers)
-
-    def take(self, element: ElementTree.Element) -> None:
-        """Open or close a field, or learn what the innermost one shows."""
-        kind = element.get(W + "fldCharType") if element.tag == W + "fldChar" else None
-        if kind == "begin":
-            self._are_page_numbers.append(False)
-        elif kind == "end" and self._are_page_numbers:
-            self._are_page_numbers.pop()
-        elif element.tag == W + "instrText" and self._are_page_numbers and _PAGE_FIELDS.match(element.text or ""):
-            self._are_page_numbers[-1] = self.had_page_number = True
 
 
 def _replace(parent: ElementTree.Element, child: ElementTree.Element, other: ElementTree.Element) -> None:

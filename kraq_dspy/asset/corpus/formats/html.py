@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kraq_dspy.asset.corpus.boilerplate import PROSE, Linked, count_letters
 from kraq_dspy.asset.corpus.formats.decode import decode_page, read_limited, refuses_unreadable
-from kraq_dspy.asset.corpus.formats.html_hidden import INLINE, HiddenParts, is_decoration, visibility
+from kraq_dspy.asset.corpus.formats.html_hidden import INLINE, hides, is_decoration
 from kraq_dspy.asset.corpus.formats.html_lists import NumberedList, begin_list
 from kraq_dspy.asset.corpus.formats.html_parts import VOID, Part, parts_of
 from kraq_dspy.asset.corpus.formats.html_tables import CELL, Table
@@ -78,7 +78,6 @@ class _Open:
 
     name: str
     hides: bool = False
-    was_visible: bool = True
     outer: list[str] | None = None  # where the pieces went before, where the tag gathers its own
     table: Table | None = None
     ends_with: str = ""
@@ -97,12 +96,10 @@ class Page:
         self._open: list[_Open] = []
         self._counts: Counter[str] = Counter()  # how often each tag is open
         self._hidden = self._kept_lines = 0
-        self._is_visible = True
         self._has_title = False
-        self._hidden_parts = HiddenParts()
         self._tables: list[Table] = []
-        self._lists: list[tuple[NumberedList | None, list[tuple[list[str], int, int]]]] = []
-        self._waiting_numbers: list[tuple[int, int]] = []  # (place in `_lists`, number) of items without text so far
+        self._lists: list[NumberedList | None] = []
+        self._waiting_numbers: list[str] = []  # of items without text so far
         self._readings: list[str] = []
 
     def add(self, part: Part) -> None:
@@ -117,12 +114,11 @@ class Page:
         inside = self._open[-1].name if self._open else ""
         if inside == "title" and not self._has_title:
             self.title, self._has_title = text, True
-        if inside == "style":
-            self._hidden_parts.add_style_sheet(text)
-        if self._hidden or not self._is_visible:
+        if self._hidden:
             return
-        if self._waiting_numbers and not text.isspace():
-            self._write_numbers()
+        if not text.isspace():
+            self._pieces += self._waiting_numbers
+            self._waiting_numbers.clear()
         text = _PRIVATE.sub("", text)
         self._pieces.append(text if self._kept_lines else _SPACES.sub(" ", text))
 
@@ -132,17 +128,15 @@ class Page:
         if tag.name == "html":
             self.language = attributes.get("lang", "")
         self._pieces.append(_around(tag.name, in_table=bool(self._tables)))
-        hides = self._hidden_parts.hides(tag, attributes)
+        is_hidden = hides(tag, attributes)
         is_closed = tag.name in VOID or (tag.is_closed and tag.name not in LISTS)
-        if not self._hidden and not hides:
+        if not self._hidden and not is_hidden:
             self._write_beginning(tag, attributes)
         if is_closed:
             return
 
-        opened = _Open(tag.name, hides=hides, was_visible=self._is_visible)
-        is_made_visible = visibility(attributes)
-        self._is_visible = self._is_visible if is_made_visible is None else is_made_visible
-        if not self._hidden and not hides:
+        opened = _Open(tag.name, hides=is_hidden)
+        if not self._hidden and not is_hidden:
             self._prepare_end(opened, tag, attributes)
         self._open.append(opened)
         self._count(opened, 1)
@@ -160,11 +154,8 @@ class Page:
 
         if tag.name == "tr" and self._tables:
             self._tables[-1].begin_row()
-        if tag.name == "li" and self._lists:
-            numbered, _ = self._lists[-1]
-            if numbered:
-                number = numbered.next(attributes.get("value", ""))
-                self._waiting_numbers.append((len(self._lists) - 1, number))
+        if tag.name == "li" and self._lists and (numbered := self._lists[-1]):
+            self._waiting_numbers.append(numbered.written(numbered.next(attributes.get("value", ""))))
 
     def _write_between(self, parent: _Open) -> None:
         """Write what stands between the first two parts of a fraction and the like, and before a
@@ -189,8 +180,7 @@ class Page:
             cell = self._tables[-1].begin_cell(columns, rows, is_header=tag.name == "th")
             self._gather(opened, cell.pieces)
         elif tag.name in LISTS:
-            numbered = begin_list(attributes) if tag.name == "ol" else None
-            self._lists.append((numbered, []))
+            self._lists.append(begin_list(attributes) if tag.name == "ol" else None)
         elif tag.name in READINGS:
             self._gather(opened, self._readings)
 
@@ -233,14 +223,13 @@ class Page:
         if last.decorates_from >= 0 and not any(map(count_letters, self._pieces[last.decorates_from :])):
             del self._pieces[last.decorates_from :]
         self._pieces.append(last.ends_with)
-        self._is_visible = last.was_visible
         if not self._hidden and not last.hides:
             if last.name in HEADINGS:
                 self._pieces.append("\ue000")
             if last.name == "a":
                 self._pieces.append(_LINK_ENDS)
             if last.name in LISTS and self._lists:
-                self._number_backwards(*self._lists.pop())
+                self._lists.pop()
             if last.name == "li":
                 self._waiting_numbers.clear()
 
@@ -273,21 +262,6 @@ class Page:
         self._counts[opened.name] += step
         self._hidden += step * opened.hides
         self._kept_lines += step * (opened.name in KEEPS_LINES)
-
-    def _write_numbers(self) -> None:
-        """Writes the numbers of items before their first text."""
-        for place, number in self._waiting_numbers:
-            if place < len(self._lists) and (numbered := self._lists[place][0]):
-                self._lists[place][1].append((self._pieces, len(self._pieces), number))
-                self._pieces.append(numbered.written(number))
-        self._waiting_numbers.clear()
-
-    def _number_backwards(self, numbered: NumberedList | None, written: list[tuple[list[str], int, int]]) -> None:
-        """Writes the numbers of a list that counts down from its length, which is known at its end alone."""
-        if numbered is None or not numbered.waits:
-            return
-        for pieces, place, number in written:
-            pieces[place] = numbered.written(number)
 
     def text(self) -> tuple[str, tuple[Heading, ...], dict[int, Linked]]:
         """One line for a block, one space between words, cells of a table side by side; with the headings among them,

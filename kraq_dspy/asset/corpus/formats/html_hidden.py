@@ -31,51 +31,21 @@ _FOR_SCREEN_READERS = re.compile(
     r"(?:[\w-]*-)?(?:visually-?hidden|sr-only|screen-reader(?:-text|-only)?|off-?screen|element-invisible)"
     r"(?:-focusable|-text)?|show-for-sr|katex-mathml|mjx_assistive_mathml"
 )
-_NOT_DISPLAYED = re.compile(r"(?:^|;)\s*display\s*:\s*none\b", re.IGNORECASE)
+_NOT_DISPLAYED = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.IGNORECASE)
 _OFF_THE_PAGE = re.compile(
     r"\bclip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]|\b(?:left|top|text-indent)\s*:\s*-\d{4,}",
     re.IGNORECASE,
 )
 _STRUCK = re.compile(r"\btext-decoration(?:-line)?\s{0,20}:[^;]{0,200}?\bline-through\b", re.IGNORECASE)
-_VISIBILITY = re.compile(r"\bvisibility\s*:\s*(hidden|collapse|visible)\b", re.IGNORECASE)
-_ONE_NAME = re.compile(r"\s*([a-z]\w*)?([.#][\w-]+)\s*", re.IGNORECASE)
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_BRACE = re.compile(r"[{}]")
 
 
-class HiddenParts:
-    """Knows which tags of a page begin what nobody sees, by their attributes and the page's own style sheets."""
-
-    def __init__(self) -> None:
-        self._rules: dict[str, bool] = {}  # by a selector of one name: whether it hides
-
-    def add_style_sheet(self, css: str) -> None:
-        """Takes rules for all media whose selectors are one class or one id; of others nothing is known.
-
-        A later rule that shows what an earlier one hides takes its place.
-        """
-        for rule in _without_conditions(_COMMENT.sub("", css)).split("}"):
-            selectors, _, declarations = rule.partition("{")
-            hides = bool(_NOT_DISPLAYED.search(declarations)) or _is_invisible(declarations)
-            if not hides and "display" not in declarations and "visibility" not in declarations:
-                continue
-            for selector in selectors.split(","):
-                if match := _ONE_NAME.fullmatch(selector):
-                    self._rules[match[2]] = hides
-
-    def hides(self, tag: Part, attributes: Mapping[str, str]) -> bool:
-        """Whether what the tag begins is not to be read."""
-        if tag.name in DROPPED or tag.name in STRUCK_OUT:
-            return True
-        if tag.name == "dialog" and "open" not in attributes:
-            return True
-        return bool(attributes) and (_is_hidden_by_attributes(tag, attributes) or self._is_hidden_by_rules(attributes))
-
-    def _is_hidden_by_rules(self, attributes: Mapping[str, str]) -> bool:
-        """Whether one of the page's own rules hides the tag, by its class or its id."""
-        names = [f".{name}" for name in attributes.get("class", "").split()]
-        names.append(f"#{attributes.get('id', '')}")
-        return any(self._rules.get(name, False) for name in names)
+def hides(tag: Part, attributes: Mapping[str, str]) -> bool:
+    """Whether what the tag begins is not to be read, by its name and its attributes."""
+    if tag.name in DROPPED or tag.name in STRUCK_OUT:
+        return True
+    if tag.name == "dialog" and "open" not in attributes:
+        return True
+    return bool(attributes) and _is_hidden_by_attributes(tag, attributes)
 
 
 def _is_hidden_by_attributes(tag: Part, attributes: Mapping[str, str]) -> bool:
@@ -106,44 +76,5 @@ def is_decoration(tag: Part, attributes: Mapping[str, str]) -> bool:
     return tag.name in INLINE and _is_aria_hidden(attributes)
 
 
-def visibility(attributes: Mapping[str, str]) -> bool | None:
-    """Whether the style makes visible (True) or invisible; None if it says neither."""
-    declaration = _VISIBILITY.search(attributes.get("style", ""))
-    return declaration[1].lower() == "visible" if declaration else None
-
-
 def _is_aria_hidden(attributes: Mapping[str, str]) -> bool:
     return attributes.get("aria-hidden", "").lower() == "true"
-
-
-def _is_invisible(declarations: str) -> bool:
-    declaration = _VISIBILITY.search(declarations)
-    return declaration is not None and declaration[1].lower() != "visible"
-
-
-def _without_conditions(css: str) -> str:
-    """Leave out what stands in @media and the like, whose rules hold for some readers only, and statements such as
-    "@import url;"."""
-    pieces: list[str] = []
-    place = 0
-    while (at := css.find("@", place)) >= 0:
-        pieces.append(css[place:at])
-        begin, semicolon = css.find("{", at), css.find(";", at)
-        is_block = begin >= 0 and not 0 <= semicolon < begin
-        if is_block:
-            place = _end_of_block(css, begin)
-        elif semicolon >= 0:
-            place = semicolon + 1
-        else:
-            place = len(css)
-    return "".join([*pieces, css[place:]])
-
-
-def _end_of_block(css: str, begin: int) -> int:
-    """Where the block that begins with the brace at `begin` ends, with the blocks in it; the end of a torn one."""
-    depth = 0
-    for brace in _BRACE.finditer(css, begin):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.end()
-    return len(css)

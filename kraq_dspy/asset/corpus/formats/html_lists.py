@@ -9,13 +9,11 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 
 @dataclass(slots=True)
 class NumberedList:
-    """An open `<ol>`, with the number of its next item. One that counts backwards from its own length, as `waits` says,
-    counts down from 0 until that is known."""
+    """An open `<ol>`, with the number of its next item."""
 
     number: int
     step: int = 1
     style: str = "1"
-    waits: bool = False
 
     def next(self, value: str) -> int:
         """The number of the next item, whose attribute value is this."""
@@ -26,24 +24,22 @@ class NumberedList:
         return self.number - self.step
 
     def written(self, number: int) -> str:
-        """The number as it stands before its item; of a list that waits, what it is once all items are there."""
-        return written_number(number - self.number if self.waits else number, self.style) + ". "
+        """The number as it stands before its item."""
+        return written_number(number, self.style) + ". "
 
 
 def begin_list(attributes: Mapping[str, str]) -> NumberedList | None:
-    """The list that these attributes of an `<ol>` begin; None where its style shows no numbers."""
+    """The list that these attributes of an `<ol>` begin; None where its style shows no numbers, and for one that counts
+    down from its own length."""
     style = attributes.get("style", "").replace(" ", "").lower()
     if "list-style:none" in style or "list-style-type:none" in style:
         return None
 
     start = _integer(attributes.get("start", ""))
     is_reversed = "reversed" in attributes
-    return NumberedList(
-        number=start if start is not None else 0 if is_reversed else 1,
-        step=-1 if is_reversed else 1,
-        style=attributes.get("type", "1"),
-        waits=is_reversed and start is None,
-    )
+    if is_reversed and start is None:
+        return None
+    return NumberedList(1 if start is None else start, -1 if is_reversed else 1, attributes.get("type", "1"))
 
 
 def _integer(value: str) -> int | None:

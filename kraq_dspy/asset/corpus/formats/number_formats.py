@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from fractions import Fraction
 from functools import lru_cache
 
 BUILT_IN = {
@@ -26,9 +25,6 @@ _TOKEN = re.compile(
     r"|\[(?P<condition>[<>=][^][]*)\]|\[[^][]*\]|_.|\*.|(?P<clock>AM/PM|A/P)|(?P<general>General)"
     r"|(?P<power>E[+-]0+)|(?P<field>y+|m+|d+|h+|s+(?:\.0+)?|e+)|(?P<digits>[0#?][0#?,.]*|\.[0#?]+)|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
-)
-_FRACTION = re.compile(
-    r"(?:(?P<whole>[0#?,]{1,30})[ _]{1,9})?(?P<above>[0#?]{1,9})[ ]{0,3}/[ ]{0,3}(?P<below>\d{1,7}|[0#?]{1,7})"
 )
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()  # noqa: SIM905
@@ -100,10 +96,8 @@ def _holds(value: float, condition: str) -> bool:
 
 
 def _as_number(value: float, tokens: list[_Token], *, is_negated: bool) -> str:
-    if any(token.kind == "general" for token in tokens):
+    if any(token.kind == "general" or token == _Token("literal", "/") for token in tokens):  # fractions, too
         return plain(value)
-    if _Token("literal", "/") in tokens:
-        return _as_fraction(value, "".join(token.text for token in tokens), is_negated=is_negated)
 
     pattern = "".join(token.text for token in tokens if token.kind == "digits")
     digits = ""
@@ -114,49 +108,6 @@ def _as_number(value: float, tokens: list[_Token], *, is_negated: bool) -> str:
 
     text = "".join(_number_pieces(value, tokens, digits)).strip()
     return f"-{text}" if is_negated and pattern and re.search(r"[1-9]", text) else text
-
-
-def _as_fraction(value: float, section: str, *, is_negated: bool) -> str:
-    """ "1 1/2" of 1.5 by "# ?/?". As many signs below the line, as many digits at most; a number there is the one."""
-    form = _FRACTION.search(section)
-    if form is None or abs(value) >= 1e15:
-        return plain(value)
-    near, below = _near(Fraction(plain(abs(value))), form["below"])
-    above = int(near * below)
-
-    whole = ""
-    if form["whole"] is not None:
-        ones, above = divmod(above, below)
-        written = _with_commas(str(ones)) if "," in form["whole"] else str(ones)
-        whole = written if ones or "0" in form["whole"] or not above else ""
-    fraction = f"{above}/{below}" if above or form["whole"] is None else ""
-    digits = " ".join(filter(None, (whole, fraction)))
-    text = f"{section[: form.start()]}{digits}{section[form.end() :]}".strip()
-    return f"-{text}" if is_negated and near else text
-
-
-def _near(exact: Fraction, form: str) -> tuple[Fraction, int]:
-    """The value that is written, and the number below its line: that of the format, or one with as many digits."""
-    fixed = int(form) if form.isdigit() else 0
-    if fixed:
-        return Fraction(round(exact * fixed), fixed), fixed
-    near = _last_convergent(exact, 10 ** len(form) - 1)
-    return near, near.denominator
-
-
-def _last_convergent(value: Fraction, most: int) -> Fraction:
-    """The last convergent of the continued fraction with at most `most` below the line, as sheets show it: pi is 3 1/7
-    by two digits."""
-    before, last = (0, 1), (1, 0)
-    rest = value
-    while True:
-        ones = rest.numerator // rest.denominator
-        before, last = last, (ones * last[0] + before[0], ones * last[1] + before[1])
-        if last[1] > most:
-            return Fraction(*before)
-        if rest - ones < Fraction(1, 10**8):
-            return Fraction(*last)
-        rest = 1 / (rest - ones)
 
 
 def _number_pieces(value: float, tokens: list[_Token], digits: str) -> Iterator[str]:

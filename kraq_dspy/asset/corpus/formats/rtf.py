@@ -1,7 +1,7 @@
 """Reads rich text (rtf) through striprtf (extra `formats`)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,6 @@ _NOT_TEXT = frozenset(
     b"fonttbl colortbl stylesheet info pict object themedata colorschememapping datastore listtable "
     b"listoverridetable rsidtbl generator xmlnstbl latentstyles fldinst".split()
 )
-_MARGINS = frozenset(b"header headerl headerr headerf footer footerl footerr footerf".split())
-_SHORT = 12  # letters beside a page's number in a header that say nothing else: "Page of"
-_NEAR = 500  # marks of a header that are looked through for it
 _BREAKS = (b"par", b"line", b"tab", b"cell", b"u")
 """Words that stand for a letter or a break: what nobody sees loses them too."""
 
@@ -54,8 +51,7 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def _with_notes(data: bytes) -> bytes:
-    """The marks of the file, where notes stand in brackets at their place, and headers and footers as paragraphs: else
-    striprtf leaves them out. What only shows the number of the page is left to it."""
+    """The marks of the file, where notes stand in brackets at their place: else striprtf leaves them out."""
     tokens = [match[0] for match in _TOKEN.finditer(data)]
     ends: list[bytes] = []  # what the end of each open group becomes
     for place, token in enumerate(tokens):
@@ -68,21 +64,7 @@ def _with_notes(data: bytes) -> bytes:
             continue
         elif word == b"footnote":
             tokens[place], ends[-1] = b" (", b")}"
-        elif word in _MARGINS and not _is_page_number(tokens, place):
-            tokens[place], ends[-1] = b"", b"\\par }"
     return b"".join(tokens)
-
-
-def _is_page_number(tokens: Sequence[bytes], place: int) -> bool:
-    """Whether the group at the place has the number of the page, and hardly a word beside."""
-    depth, n_letters, has_number = 0, 0, False
-    for token in tokens[place + 1 : place + _NEAR]:
-        depth += (token == b"{") - (token == b"}")
-        if depth < 0:
-            break
-        has_number = has_number or token.strip() in (b"\\chpgn", b"PAGE")
-        n_letters += 0 if token.startswith((b"\\", b"{", b"}")) else len(token.strip())
-    return has_number and n_letters <= _SHORT
 
 
 def _without_unseen(data: bytes) -> tuple[bytes, int]:

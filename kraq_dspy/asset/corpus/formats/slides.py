@@ -16,7 +16,6 @@ from kraq_dspy.asset.corpus.formats.number_formats import plain, shown
 from kraq_dspy.asset.corpus.formats.raised import on_the_line
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
 from kraq_dspy.asset.corpus.formats.sheets import counted, on_one_line
-from kraq_dspy.asset.corpus.formats.slide_lists import SlideNumbers
 from kraq_dspy.asset.corpus.formats.told_rows import told_rows
 from kraq_dspy.asset.corpus.formats.zipped import opened_zip
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
@@ -65,46 +64,6 @@ def read_pptx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     yield Row(text, title=title, metadata=metadata, headings=tuple(headings), left_out=tuple(notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """A shape with its place on the slide, in EMU from the slide's corner, also of a shape in a group."""
-
-    shape: Any
-    top: float
-    left: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """Leads from the lengths inside a group to those of the slide: `across` and `down` are factors, and `left` and
-    `top` say where the group's own 0 lies on the slide."""
-
-    across: float = 1
-    down: float = 1
-    left: float = 0
-    top: float = 0
-
-    def box(self, shape: Any) -> _Box:
-        top, left = (shape.top or 0) * self.down + self.top, (shape.left or 0) * self.across + self.left
-        return _Box(shape, top, left, (shape.height or 0) * self.down)
-
-    def inside(self, group: Any) -> "_Scale":
-        """The scale of what stands in a group that this scale is of."""
-        frame = group._element.grpSpPr.find("{http://schemas.openxmlformats.org/drawingml/2006/main}xfrm")
-        places = {} if frame is None else {each.tag.rpartition("}")[2]: each for each in frame}
-        if not {"off", "ext", "chOff", "chExt"} <= set(places):
-            return self
-
-        width, height = int(places["chExt"].get("cx")) or 1, int(places["chExt"].get("cy")) or 1
-        across, down = int(places["ext"].get("cx")) / width, int(places["ext"].get("cy")) / height
-        left = int(places["off"].get("x")) - int(places["chOff"].get("x")) * across
-        top = int(places["off"].get("y")) - int(places["chOff"].get("y")) * down
-        return _Scale(
-            self.across * across, self.down * down, self.left + self.across * left, self.top + self.down * top
-        )
-
-
 @dataclass(slots=True)
 class _Deck:
     """Reads slides, and counts what is left out."""
@@ -123,9 +82,9 @@ class _Deck:
         title = slide.shapes.title
         is_titled = title is not None and title.has_text_frame and not _is_hidden(title)
         lines = [" ".join(filter(None, self._lines_of_text(title.text_frame))) if is_titled else ""]
-        for box in _in_reading_order(list(self._boxes(slide.shapes, _Scale()))):
-            if title is None or box.shape._element is not title._element:  # ids may stand twice on a slide
-                lines += self._lines(box.shape)
+        for shape in self._shown(slide.shapes):
+            if title is None or shape._element is not title._element:  # ids may stand twice on a slide
+                lines += self._lines(shape)
 
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             lines += self._lines_of_text(slide.notes_slide.notes_text_frame)
@@ -141,15 +100,16 @@ class _Deck:
         notes = [counted(count, one, several) for count, one, several in counts if count]
         return notes + [f"{counted(count, what)}, not read" for what, count in self.not_read.items()]
 
-    def _boxes(self, shapes: Any, scale: _Scale, depth: int = 0) -> Iterator[_Box]:
-        """The shapes that are shown, those in groups too; hidden ones are counted."""
-        for shape in shapes:
-            if _is_hidden(shape):
-                self.n_hidden_shapes += 1
-            elif hasattr(shape, "shapes") and depth < _DEEPEST:
-                yield from self._boxes(shape.shapes, scale.inside(shape), depth + 1)
+    def _shown(self, shapes: Any, depth: int = 0) -> Iterator[Any]:
+        """The shapes that are shown, in reading order, those of a group where the group stands; hidden ones are
+        counted."""
+        seen = [shape for shape in shapes if not _is_hidden(shape)]
+        self.n_hidden_shapes += len(shapes) - len(seen)
+        for shape in _in_reading_order(seen):
+            if hasattr(shape, "shapes") and depth < _DEEPEST:
+                yield from self._shown(shape.shapes, depth + 1)
             else:
-                yield scale.box(shape)
+                yield shape
 
     def _lines(self, shape: Any) -> Iterator[str]:
         if getattr(shape, "has_table", False):
@@ -166,12 +126,7 @@ class _Deck:
                 self.not_read[what] = self.not_read.get(what, 0) + 1
 
     def _lines_of_text(self, frame: Any) -> list[str]:
-        numbers = SlideNumbers()
-        lines = []
-        for paragraph in frame.paragraphs:
-            text = on_one_line(self._text(paragraph._p))
-            lines.append(numbers.next(paragraph._p) + text if text else "")
-        return lines
+        return [on_one_line(self._text(paragraph._p)) for paragraph in frame.paragraphs]
 
     def _text(self, element: Any) -> str:
         """The text of a paragraph, with raised and lowered letters on the line."""
@@ -232,16 +187,16 @@ def _is_hidden(shape: Any) -> bool:
     return bool(names) and names[0].get("hidden", "0") in _TRUE
 
 
-def _in_reading_order(boxes: list[_Box]) -> list[_Box]:
-    """From top to bottom; from left to right where a box begins beside the upper half of another."""
-    rows: list[list[_Box]] = []
-    for box in sorted(boxes, key=lambda box: (box.top, box.left)):
-        first = rows[-1][0] if rows else None
-        if first is not None and (box.top < first.top + first.height / 2 or box.top == first.top):
-            rows[-1].append(box)
+def _in_reading_order(shapes: Sequence[Any]) -> list[Any]:
+    """From top to bottom; from left to right where a shape begins beside the upper half of another."""
+    rows: list[list[Any]] = []
+    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
+        first, top = rows[-1][0] if rows else None, shape.top or 0
+        if first is not None and (top < (first.top or 0) + (first.height or 0) / 2 or top == (first.top or 0)):
+            rows[-1].append(shape)
         else:
-            rows.append([box])
-    return [box for row in rows for box in sorted(row, key=lambda box: box.left)]
+            rows.append([shape])
+    return [shape for row in rows for shape in sorted(row, key=lambda shape: shape.left or 0)]
 
 
 def _lines_of_chart(chart: Any) -> Iterator[str]:

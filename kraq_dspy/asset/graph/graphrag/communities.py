@@ -1,8 +1,6 @@
 """Reads GraphRAG's communities and their reports, which become summaries.
 
-GraphRAG's levels are no partition: an entity outside the communities of level 0 stays outside. Early versions 1 write
-neither members nor parents into the table of communities: members stand in the table of nodes, and a parent is the
-smallest community of the level above that holds them.
+GraphRAG's levels are no partition: an entity outside the communities of level 0 stays outside.
 """
 
 from collections import Counter, defaultdict
@@ -15,8 +13,6 @@ from kraq_dspy.records import Community, Entity, Finding, Relationship, Summary,
 
 MODEL = "graphrag"
 """Who wrote the summaries, by name."""
-
-NO_PARENT = -1
 
 
 @dataclass
@@ -116,44 +112,14 @@ def _groups(
 
 
 def _groups_of_table(tables: Tables, problems: Counter[str]) -> dict[int, _Group]:
-    members = _members_in_nodes(tables) if tables.has("nodes") else {}
-    columns: list[str | tuple[str, ...]] = [("community", "id"), "level"]
-    if not members:
-        columns.append("entity_ids")
-
     groups: dict[int, _Group] = {}
-    has_parents = True
-    for row in tables.rows("communities", columns):
-        number = whole_number(row["community"] if "community" in row else row["id"])
-        has_parents = has_parents and "parent" in row
+    for row in tables.rows("communities", ["community", "level", "parent", "entity_ids"]):
+        number = whole_number(row["community"])
         if number in groups:
             problems["communities with the number of an earlier one, merged with it"] += 1
-        group = groups.setdefault(number, _Group(whole_number(row["level"]), whole_number(row.get("parent"))))
-        group.member_ids += texts_of(row.get("entity_ids")) or members.get(number, [])
-    if not has_parents:
-        _find_parents(groups)
+        group = groups.setdefault(number, _Group(whole_number(row["level"]), whole_number(row["parent"])))
+        group.member_ids += texts_of(row["entity_ids"])
     return groups
-
-
-def _members_in_nodes(tables: Tables) -> dict[int, list[str]]:
-    """GraphRAG's ids of entities by the number of a community, from version 1's table of nodes."""
-    members: dict[int, list[str]] = defaultdict(list)
-    for row in tables.rows("nodes", ["id", "community"]):
-        number = whole_number(row["community"])
-        if number != NO_PARENT:
-            members[number].append(text_of(row["id"]))
-    return members
-
-
-def _find_parents(groups: Mapping[int, _Group]) -> None:
-    """The parent of each community: the smallest one of the level above that holds all its members."""
-    by_level: dict[int, list[int]] = defaultdict(list)
-    for number, group in groups.items():
-        by_level[group.level].append(number)
-    members = {number: frozenset(group.member_ids) for number, group in groups.items()}
-    for number, group in groups.items():
-        holding = [above for above in by_level[group.level - 1] if members[above] >= members[number]]
-        group.parent = min(holding, key=lambda above: (len(members[above]), above), default=NO_PARENT)
 
 
 def _stand_for(entity_ids: Mapping[str, str], groups: Iterable[_Group]) -> dict[str, str]:

@@ -38,7 +38,7 @@ class _Edge:
 class Elements:
     """Entities by the key of their title, what links them, and what is claimed of them.
 
-    `entity_ids` are ours by GraphRAG's, and by titles, which version 1 uses in their place.
+    `entity_ids` are ours by GraphRAG's, and by titles where a table has no ids.
     """
 
     def __init__(self, texts: Texts, problems: Counter[str]) -> None:
@@ -51,7 +51,7 @@ class Elements:
         self._problems = problems
 
     def read(self, tables: Tables) -> None:
-        for row in tables.rows("entities", [("title", "name")]):
+        for row in tables.rows("entities", ["title"]):
             self._add_entity(row)
         for row in tables.rows("relationships", ["source", "target"]):
             self._add_relationship(row)
@@ -60,7 +60,7 @@ class Elements:
                 self._add_claim(row)
 
     def _add_entity(self, row: Row) -> None:
-        title = text_of(row.get("title")) or text_of(row.get("name"))
+        title = text_of(row["title"])
         if not title.strip():
             self._problems["entities without a title, left out"] += 1
             return

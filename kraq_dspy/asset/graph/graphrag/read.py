@@ -29,7 +29,7 @@ class ImportedGraphRAG:
 
 
 def read_graphrag(folder: Path, acl_column: str = "") -> ImportedGraphRAG:
-    """The GraphRAG project or output folder at `folder`, of version 1, 2 or 3, as parquet or as JSON lines.
+    """The GraphRAG project or output folder at `folder`, of version 2 or 3, as parquet or as JSON lines.
 
     Ids become our own. `acl_column` of the table of documents has the labels of who may read them; without a name it is
     "acl", where the table has one. Raises ExchangeError for a missing folder, table or column, naming what is there

@@ -15,18 +15,17 @@ Row = dict[str, Any]
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz")
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "entities": ("entities", "create_final_entities"),
-    "relationships": ("relationships", "create_final_relationships"),
-    "communities": ("communities", "create_final_communities"),
-    "community_reports": ("community_reports", "create_final_community_reports"),
-    "text_units": ("text_units", "create_final_text_units", "corpus"),
-    "documents": ("documents", "create_final_documents"),
-    "covariates": ("covariates", "create_final_covariates", "claims"),
-    "nodes": ("nodes", "create_final_nodes"),
+    "entities": ("entities",),
+    "relationships": ("relationships",),
+    "communities": ("communities",),
+    "community_reports": ("community_reports",),
+    "text_units": ("text_units", "corpus"),
+    "documents": ("documents",),
+    "covariates": ("covariates", "claims"),
 }
-"""The file names of each table, without suffix: of versions 2 and 3, then of version 1."""
+"""The file names of each table, without suffix."""
 
-OPTIONAL = frozenset({"documents", "covariates", "nodes"})
+OPTIONAL = frozenset({"documents", "covariates"})
 ROWS_AT_ONCE = 1024
 
 
@@ -57,9 +56,8 @@ class Tables:
     def has(self, table: str) -> bool:
         return table in self.paths
 
-    def rows(self, table: str, columns: Sequence[str | tuple[str, ...]]) -> Iterator[Row]:
-        """The rows of a table. Raises ExchangeError if the first one lacks one of the `columns`; of several names
-        in a tuple, one is enough."""
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows of a table. Raises ExchangeError if the first one lacks one of the `columns`."""
         path = self.paths[table]
         for number, row in enumerate(read_rows(path)):
             if number == 0:
@@ -69,14 +67,14 @@ class Tables:
 
 def _holding_entities(folder: Path) -> Path:
     """The folder itself or its "output", where GraphRAG's project keeps the tables."""
-    for place in (folder, folder / "output", *sorted((folder / "output").glob("*/artifacts"), reverse=True)):
+    for place in (folder, folder / "output"):
         if _file_of(place, "entities") is not None:
             return place
 
     there = ", ".join(sorted(repr(path.name) for path in folder.iterdir())[:20]) or "nothing"
     raise ExchangeError(
         f"{folder.name!r} has no table 'entities' ({', '.join(SUFFIXES)}), neither itself nor in 'output'; it has: "
-        f"{there}. Give GraphRAG's output folder, of version 1, 2 or 3."
+        f"{there}. Give GraphRAG's output folder, of version 2 or 3."
     )
 
 
@@ -124,13 +122,8 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
         raise ExchangeError(f"{path.name!r} is no parquet file that can be read: {error}.") from error
 
 
-def _require_columns(path: Path, row: Row, columns: Iterable[str | tuple[str, ...]]) -> None:
-    missing = []
-    for column in columns:
-        names = (column,) if isinstance(column, str) else column
-        if not any(name in row for name in names):
-            missing.append(names[0])
-    if missing:
+def _require_columns(path: Path, row: Row, columns: Iterable[str]) -> None:
+    if missing := [column for column in columns if column not in row]:
         present = ", ".join(map(repr, sorted(row))) or "none"
         raise ExchangeError(f"{path.name!r} is missing the column {', '.join(map(repr, missing))}; it has: {present}.")
 

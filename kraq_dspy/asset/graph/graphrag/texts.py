@@ -67,7 +67,7 @@ def _documents(tables: Tables, acl_column: str) -> dict[str, Document]:
     documents = {}
     for row in tables.rows("documents", ["id", acl_column] if acl_column else ["id"]):
         id, title = text_of(row["id"]), text_of(row.get("title"))
-        text = text_of(row.get("text")) or text_of(row.get("raw_content"))
+        text = text_of(row.get("text"))
         source = title or tables.folder.name
         documents[id] = Document(id, title, text, source, _metadata(row), labels=_labels(row, acl_column))
     return documents
