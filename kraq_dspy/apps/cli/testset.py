@@ -234,15 +234,15 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
             say(f"Questions about them: {more}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class WriteQrels:
     """Write the evidence of a test set as TREC qrels, for trec_eval and tools like it.
 
     A line is `query-id 0 document-id 1`. `kraq eval --qrels FILE` reads such a file.
     """
 
-    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make` or `label`.")]
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The qrels.")] = Path("test.qrels")
+    testset: Annotated[Path, Argument(metavar="FILE", help="Test set of `kraq testset make` or `label`.")]
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The qrels.")] = Path("test.qrels")
 
     def run(self) -> None:
         from kraq_dspy.testset.qrels import write_qrels
