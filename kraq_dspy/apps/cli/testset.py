@@ -212,6 +212,7 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
                 "untouched": coverage.untouched,
                 "refused": None if coverage.refused is None else _questions_of(coverage.refused, examples),
                 "near_no_passage": _questions_of(coverage.far, examples),
+                "not_anticipated": _questions_of(coverage.unanticipated, examples),
                 "added": len(made) if made is not None else 0,
             }
             print_json(shown)
@@ -255,6 +256,7 @@ class WriteQrels:
 _SHOWN, _SHOWN_QUESTIONS = 15, 5
 """Communities, and questions of a kind, of which the terminal tells."""
 _REFUSED, _FAR = "not answered by the documents", "near no passage"
+_UNANTICIPATED = "anticipated by no question of the index"
 
 
 def _questions_of(ids: Sequence[str], examples: Sequence["Example"]) -> list[dict[str, str]]:
@@ -269,6 +271,7 @@ def _show_coverage(coverage: "Coverage", examples: Sequence["Example"], *, about
         "questions": f"{coverage.questions:,}",
         _REFUSED: "unknown: kraq update measures it" if refused is None else f"{len(refused):,}; kraq ask refuses them",
         _FAR: f"{counted(len(coverage.far), 'other')} (no cosine of {about:g} or more; --about sets it)",
+        _UNANTICIPATED: f"{len(coverage.unanticipated):,}, though passages are about them",
         "communities": f"{len(coverage.communities):,}, of which {len(untouched):,} are never touched",
         "passages touched": f"{coverage.share:.0%}, with all of their communities",
     }
@@ -285,6 +288,7 @@ def _show_coverage(coverage: "Coverage", examples: Sequence["Example"], *, about
 
     _show_questions(_REFUSED, _questions_of(refused or (), examples))
     _show_questions(_FAR, _questions_of(coverage.far, examples))
+    _show_questions(_UNANTICIPATED, _questions_of(coverage.unanticipated, examples))
     if coverage.far:
         note(
             " touch no community, and some of them have an answer in the documents.", label="Questions near no passage"
