@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.embedded.asking.templates import asks_of_headline
+from kraq_dspy.programs.kraq.question_text import asks_of_headline
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import EMBEDDED
 

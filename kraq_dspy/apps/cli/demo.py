@@ -36,8 +36,7 @@ class Demo(Models):
     def run(self) -> None:
         from kraq_dspy.apps.cli.demo_testset import show_testset, take_testset
         from kraq_dspy.asset.corpus.load import bundled_example
-        from kraq_dspy.embedded.reading.reader import reader
-        from kraq_dspy.embedded.reading.shipped import shipped_analyses
+        from kraq_dspy.embedded_model import analyst
         from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
         from kraq_dspy.workspace import Workspace
@@ -51,7 +50,7 @@ class Demo(Models):
         settings = dataclasses.replace(settings, encoder=encoder)
         embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
         questions, corpus = self._questions_and_corpus(example)
-        reader().take_shipped(shipped_analyses(example))
+        analyst().take_shipped(example)
         if not self.json:
             say(
                 ("1. Index", "bold"),

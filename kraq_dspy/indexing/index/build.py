@@ -24,7 +24,7 @@ from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
-from kraq_dspy.embedded.reading.kept import STAGE as READ, forget_other_readings, read_passages
+from kraq_dspy.embedded_model import analyst
 from kraq_dspy.errors import ConfigError, CorpusError, counted
 from kraq_dspy.indexing.faq.sources import flag_stale
 from kraq_dspy.indexing.index import opening
@@ -42,6 +42,7 @@ from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.in_place import asked_in_place
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, LabelsOf, located, require_known
+from kraq_dspy.language.analysis import READ
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -398,7 +399,7 @@ class Builder(BuildParts):
 
     async def extract(self) -> None:
         """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
-        forget_other_readings(self.index)
+        analyst().forget_other_readings(self.index)
         stage = ("extract", "extractor", self.kraq.extract)
         is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
@@ -427,7 +428,7 @@ class Builder(BuildParts):
         """Yield the chunks; if what extracts goes by their parse, each when it is parsed."""
         by_parse = isinstance(self.kraq.extract, ExtractNames) and self.kraq.extract.parser
         if by_parse or self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
-            yield from read_passages(self.index, ids)
+            yield from analyst().read_passages(self.index, ids)
             return
         for some in batches(ids, _BATCH):
             yield from self.index.get(Chunk, some)
@@ -460,7 +461,7 @@ class Builder(BuildParts):
 
     async def ask(self) -> None:
         """A question for each summary of an import; then the index is complete."""
-        forget_other_readings(self.index)
+        analyst().forget_other_readings(self.index)
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:
