@@ -26,7 +26,7 @@ from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.asset.graph.similar_names import meant_alike, merged_unasked, spelled_alike
 from kraq_dspy.asset.graph.weighing import weak_phrases
-from kraq_dspy.embedded.asking.templates import NOTHING_NAMED
+from kraq_dspy.language.text import NOTHING_NAMED
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.asked_by import AskedBy, GeneratorAlone, ListedPassages, Passages, Wording, each_of, worded
 from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
