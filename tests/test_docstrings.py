@@ -59,7 +59,7 @@ def described(value: Any) -> Iterator[str]:
         yield from re.findall(r"(?m)^    (\w+): ", section)
     if dataclasses.is_dataclass(value) and not callable(getattr(value, "find", None)):
         yield from re.findall(r"`(\w+)`", inspect.getdoc(value) or "")
-        source = inspect.getsource(value)
+        source = inspect.getsource(value if inspect.isclass(value) else type(value))
         yield from re.findall(r'(?m)^    (\w+): .*(?:\n        .*|\n    \).*)*\n    """', source)
 
 
