@@ -3,9 +3,11 @@
 import dataclasses
 import re
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
 from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.testset.qrels import read_qrels
 
 _BETWEEN_NAMES = re.compile(r"[;|\n]|,(?=\s)")
 _SHOWN = 3
@@ -53,6 +55,17 @@ def with_known_documents(
         spelled,
         f"{asking} of {counted(len(examples), 'question')} {verb} that the index does not have: {shown}.",
     )
+
+
+def with_qrels(examples: Sequence[Example], path: str | Path) -> list[Example]:
+    """The questions with the documents that the qrels name. Raises EvaluationError if they name none of the ids."""
+    documents = read_qrels(path)
+    if not any(example.id in documents for example in examples):
+        raise EvaluationError(
+            f"{str(path)!r} names none of the questions' ids: it has {next(iter(documents), 'none')!r}, and the "
+            f"questions have {examples[0].id!r}."
+        )
+    return [dataclasses.replace(each, supporting_ids=documents.get(each.id, ())) for each in examples]
 
 
 def _as_in_index(example: Example, there: Collection[str]) -> Example:

@@ -59,7 +59,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
         for reason, n in list(system.reasons.items())[:10]:
             reasons.append((system.name, str(n), reason))
     if reasons:
-        note = "Counted, and left out of the means."
+        note = "Counted, and left out of the means; --retry-failed asks these questions again."
         parts.append(Grid("What failed", ("system", "questions", "reason"), tuple(reasons), note=note))
     return parts
 

@@ -12,6 +12,8 @@ import pytest
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.foreign import ForeignSystem, found_documents, read_foreign
+from kraq_dspy.eval.grids import grids
+from kraq_dspy.eval.rows import forget_failed
 from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
@@ -97,6 +99,51 @@ def test_a_fault_is_named_in_the_row_of_its_question(server: str, space: Workspa
 
     assert [said in (row.failure or "") for row in rows if row.system == "bad"] == [True, True]
     assert [row.failure for row in rows if row.system == "good"] == [None, None]
+
+
+def test_a_server_that_dies_in_the_middle_is_counted_and_its_questions_are_asked_again(
+    space: Workspace, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    class Dying(Handler):
+        """Ends the server with its first answer."""
+
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            if serving.is_mortal:
+                serving.socket.close()
+            super().do_POST()
+
+    class Serving(ThreadingHTTPServer):
+        is_mortal = True
+
+        def handle_error(self, *_: object) -> None:
+            """Say nothing."""
+
+    serving = Serving(("127.0.0.1", 0), Dying)
+    port = serving.server_port
+    threading.Thread(target=serving.serve_forever, daemon=True).start()
+    system = ForeignSystem(url=f"http://127.0.0.1:{port}/search", body={"q": "{question}"}, texts="hits.*.text")
+
+    first = evaluate({"docs": system}, ROWS, ["recall@5"], space=space, out=tmp_path, concurrency=1)
+
+    assert [row.failure is None for row in first.rows] == [True, False]
+    assert "refused the connection" in str(first.rows[1].failure)
+    [reasons] = [grid for grid in grids(first.summary) if grid.title == "What failed"]
+    assert reasons.rows[0][:2] == ("docs", "1")
+    assert "--retry-failed" in reasons.note
+
+    serving = Serving(("127.0.0.1", port), Dying)
+    serving.is_mortal = False
+    threading.Thread(target=serving.serve_forever, daemon=True).start()
+    assert forget_failed(tmp_path) == 1
+    again = evaluate({"docs": system}, ROWS, ["recall@5"], space=space, out=tmp_path, concurrency=1)
+    serving.shutdown()
+    serving.server_close()
+
+    assert {row.question_id: row.metrics["recall@5"] for row in again.rows} == {"q1": 1.0, "q2": 0.0}
+    assert len(asked) == 2  # what was answered is not asked again
 
 
 def test_a_command_reads_the_question_and_a_slow_one_is_named(space: Workspace) -> None:

@@ -29,7 +29,7 @@ from kraq_dspy.apps.cli.select import Select
 from kraq_dspy.apps.cli.serving import Serve
 from kraq_dspy.apps.cli.status import Status
 from kraq_dspy.apps.cli.tables import TABLES, ListTables, RunTable
-from kraq_dspy.apps.cli.testset import CoverTestset, MakeTestset, UpdateTestset
+from kraq_dspy.apps.cli.testset import CoverTestset, MakeTestset, UpdateTestset, WriteQrels
 from kraq_dspy.apps.cli.train import Asker, Drafter, Generator, MakePairs
 from kraq_dspy.errors import did_you_mean
 
@@ -142,7 +142,13 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "select": Select,
         "testset": Group(
             "Questions with their answers and evidence, made from an index or labeled by you, to measure systems with.",
-            {"make": MakeTestset, "update": UpdateTestset, "coverage": CoverTestset, "label": LabelQuestions},
+            {
+                "make": MakeTestset,
+                "update": UpdateTestset,
+                "coverage": CoverTestset,
+                "label": LabelQuestions,
+                "qrels": WriteQrels,
+            },
         ),
         "bench": Group(BENCH, BENCHMARKS, BenchGroup),
         "optimize": Optimize,

@@ -44,6 +44,10 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
             "the questions have gold data for.",
         ),
     ] = None
+    qrels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TREC qrels with the evidence, in place of the column of documents."),
+    ] = None
     encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
@@ -82,9 +86,12 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         """The questions of the file, or as many of them as are asked, drawn by the seed."""
         import random
 
+        from kraq_dspy.eval.evidence import with_qrels
         from kraq_dspy.eval.questions import read_questions
 
         examples = read_questions(file, self.columns(), encoding=self.encoding)
+        if self.qrels is not None:
+            examples = with_qrels(examples, self.qrels)
         if self.limit is None:
             return examples
         examples = sorted(examples, key=lambda example: example.id)

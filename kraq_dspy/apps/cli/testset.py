@@ -233,6 +233,24 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
             say(f"Questions about them: {more}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class WriteQrels:
+    """Write the evidence of a test set as TREC qrels, for trec_eval and tools like it.
+
+    A line is `query-id 0 document-id 1`. `kraq eval --qrels FILE` reads such a file.
+    """
+
+    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make` or `label`.")]
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The qrels.")] = Path("test.qrels")
+
+    def run(self) -> None:
+        from kraq_dspy.testset.qrels import write_qrels
+        from kraq_dspy.testset.testset import Testset
+
+        require_writable_file(self.out)
+        say(f"Qrels: {write_qrels(Testset.load(self.testset), self.out)}")
+
+
 _SHOWN, _SHOWN_QUESTIONS = 15, 5
 """Communities, and questions of a kind, of which the terminal tells."""
 _REFUSED, _FAR = "not answered by the documents", "near no passage"

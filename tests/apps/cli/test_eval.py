@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from kraq_dspy.apps.cli.tables import TABLES
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.papers.catalogue import papers_tables
+from kraq_dspy.records import Document
 from tests.conftest import WarmShell
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
@@ -169,3 +171,17 @@ def test_bad_input_gets_a_message_and_an_exit_code(
     assert says in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_the_evidence_of_questions_may_stand_in_qrels(kraq: WarmShell, run: tuple[Path, Any]) -> None:
+    folder, _ = run
+    [index] = (folder / "runs" / "indexes").iterdir()
+    with Index.open(index) as opened:
+        document = next(opened.all(Document))
+    (folder / "asked.jsonl").write_text(json.dumps({"id": "q1", "question": document.text[:200]}))
+    (folder / "asked.qrels").write_text(f"q1\t0\t{document.id}\t1\n")
+    words = ["--qrels", "asked.qrels", "--retrieval-only", "-r", "bm25", "--json"]
+    done = kraq("eval", index, "asked.jsonl", *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    [system] = json.loads(done.stdout)["runs"][0]["systems"]
+    assert system["cells"]["recall@10"]["interval"]["estimate"] == 1.0
