@@ -65,16 +65,24 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class QuestionLog:
-    """What came of holding an index against a log.
+    """The questions of an index against those of a log.
+
+    Attributes:
+        index: the index that was compared.
+        encoder: the encoder of the questions.
+        near: the least cosine of two questions that ask the same.
+        about: the least cosine of a passage that is about a question.
+        sets: the index's questions and those of other sources, each with relevance and coverage.
+        asked: the questions of the log, each with what is nearest to it.
+        unanticipated: kinds of on-topic questions without a similar stored question. The largest kind is
+            first, and in it the most typical question.
+        unanswered: kinds of off-topic questions, in the same order.
+        auc: the chance that a question without an answer scores above one with an answer; None if the log
+            does not tell.
 
     >>> log = against_log(Workspace.open("ada.kraq"), [{"question": "Where did Ada live?"}, {"question": "Why?"}])
     >>> log.asked[0].title
     'Ada'
-
-    `unanticipated` are kinds of on-topic questions without a similar stored question; `unanswered`
-    are kinds of off-topic questions. Each kind has its questions, the most typical first; the
-    largest kind comes first. `auc` is the chance that `unanswered` of a question without an answer
-    is above that of one with an answer, where the log says which have one.
     """
 
     index: str
@@ -150,17 +158,29 @@ def against_log(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> QuestionLog:
-    """Hold the index of `space` against questions that people asked; no language model is asked.
+    """Compare the questions of an index with questions that people asked. It calls no language model.
 
-    It compares the index's own questions with its titles and headings, with these as "How do I
-    ...?", and with the questions of random passages if `kraq index --random-questions` made them.
-    The ceiling is other human questions: one half of the log (as many as the index has
-    questions, drawn by the seed) against the other.
+    Args:
+        space: the open index.
+        questions: the log, as `read_questions` takes it; two questions or more.
+        columns: names of columns that kraq does not find by itself.
+        near: the least cosine of two questions that ask the same, in [-1, 1].
+        about: the least cosine of a passage that is about a question, in [-1, 1].
+        seed: the random seed of the two halves of the log.
+        progress: is called as the comparison advances.
+
+    Returns:
+        The comparison. `write(folder)` makes its report.
+
+    Raises:
+        EvaluationError: for a log that cannot be read or is too short, and for an index without questions or
+            passages.
+
+    For comparison it rates titles and headings, these as "How do I ...?", and the questions of random
+    passages if the index has them. The highest figure to expect is that of one half of the log against the
+    other.
 
     >>> against_log(space, "asked.csv").write("report")  # doctest: +SKIP
-
-    Raises EvaluationError for a log that cannot be read or has fewer than two questions, and an index without
-    questions or passages.
     """
     progress = progress or SilentProgress()
     examples = read_questions(questions, columns)

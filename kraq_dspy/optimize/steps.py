@@ -86,13 +86,22 @@ Measure = Metric | Callable[[StepSource], Metric | None]
 
 @dataclass(frozen=True)
 class OptimizableStep:
-    """A step with all that an optimizer needs.
+    """A step that `kraq optimize` knows by name.
 
-    `make` makes the program of the settings, an instance of `module`, which asks `signatures` of the model of `role`.
-    A row has `inputs` and, to say what is `right`, one or more of those fields; `cells` read those of a csv file that
-    are not text. `example` puts a row as the step is asked. The first of `measures` is the default. `labelled`: a row
-    holds all that the step writes, so that it can be shown as it is. `index_rows` makes rows of an index, as `own_rows`
-    says in words.
+    Attributes:
+        name: its name.
+        signatures: the signatures that it calls.
+        module: the class of its program.
+        make: makes the program of the settings.
+        role: the role whose model it calls.
+        inputs: the input fields of an example.
+        right: the fields that can be the label; an example has one or more of them.
+        cells: read those cells of a csv file that are not text, by column.
+        example: makes an example of a row.
+        measures: the metrics by name, the default first.
+        index_rows: makes rows of an index.
+        own_rows: what these rows are, in words.
+        labelled: whether a row has all outputs, so that it can be a demonstration as it is.
     """
 
     name: str
