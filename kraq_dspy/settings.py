@@ -144,8 +144,9 @@ class ExtractSettings(Checked):
 
     preset: Annotated[str, OneOf(("auto", "full", "small"))] = "auto"
     """What kraq asks a model for. "full": names, links, claims and their descriptions. "small":
-    names and links alone, described by the passage's own sentences. "auto": "small" if the
-    extractor's name says that it has less than two billion parameters, otherwise "full"."""
+    names and links alone, described by the passage's own sentences. "auto": "full", unless the
+    extractor's name says that it has less than two billion parameters: then the parser reads what is
+    in English and no model is asked, and the rest is read as by "small"."""
     gleanings: Count = 1
     """Self-reflection rounds after the first extraction; 0 switches them off."""
     grounded_names: bool = True

@@ -28,7 +28,7 @@ from kraq_dspy.optimize.row_values import (
 )
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.programs.conversation import StandaloneQuestion, turns_of
-from kraq_dspy.programs.kraq.by_size import extractor
+from kraq_dspy.programs.kraq.by_size import asked_extractor
 from kraq_dspy.programs.kraq.describe import AskQuestion, ConfirmSame, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
@@ -340,7 +340,7 @@ STEPS: Mapping[str, OptimizableStep] = {
             {"passage": text_in}, {"triples": list_cell}, _triples,
             (step_metrics.TRIPLE_F1, step_metrics.LINK_F1),
             index_rows.extraction_rows, "its passages and the links read from them",
-            module=ExtractGraph, make=extractor,
+            module=ExtractGraph, make=asked_extractor,
         ),
         _step(
             "gleaning", FindMissedElements, "extractor",

@@ -46,6 +46,7 @@ from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.programs.kraq.extract_graph import ExtractNames
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import EMBEDDED, Settings
@@ -206,7 +207,7 @@ class Builder(BuildParts):
         settings, embedder = _settings_and_embedder(recorded, options)
         require_engine(settings.communities)
         models = _models_of(options, settings, embedder)
-        kraq = _pipeline_of(options, settings, embedder)
+        kraq = _pipeline_of(options, settings, embedder, models)
 
         index = opening.open_for_build(out, settings, embedder, corpus)
         index.own_store = settings.store
@@ -423,8 +424,9 @@ class Builder(BuildParts):
         self.index.add(batch)
 
     def _chunks_to_extract(self, ids: Sequence[str]) -> Generator[Chunk]:
-        """Yield the chunks; if the embedded model extracts, which goes by their parse, each when it is parsed."""
-        if self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
+        """Yield the chunks; if what extracts goes by their parse, each when it is parsed."""
+        by_parse = isinstance(self.kraq.extract, ExtractNames) and self.kraq.extract.parser
+        if by_parse or self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
             yield from read_passages(self.index, ids)
             return
         for some in batches(ids, _BATCH):
@@ -576,15 +578,19 @@ def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) ->
     return as_models(given, settings, embedder=embedder, meter=Meter(limits))
 
 
-def _pipeline_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> KRAQ:
-    """The pipeline that is given, or one with the states of `kraq optimize`. Raises ConfigError for both."""
+def _pipeline_of(options: BuildOptions, settings: Settings, embedder: Embedder, models: LanguageModels) -> KRAQ:
+    """The pipeline that is given, or one for models of this size, with the states of `kraq optimize`. Raises
+    ConfigError for both."""
     given, states = options.get("kraq"), options.get("optimized", ())
     if given is not None:
         if states:
             raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")
         return given
 
-    kraq = KRAQ(settings, embedder)
+    named = {
+        role: dataclasses.replace(settings.role(role), model=models.name(role)) for role in ("extractor", "generator")
+    }
+    kraq = KRAQ(dataclasses.replace(settings, roles={**settings.roles, **named}), embedder)
     for state in states:
         load_state(kraq, Path(state))
     return kraq

@@ -95,7 +95,8 @@ def _estimate(
     n_documents: int, chunks: list[Chunk], settings: Settings, paid: Mapping[str, Usage], problems: tuple[str, ...] = ()
 ) -> Estimate:
     tokens = sum(chunk.n_tokens for chunk in chunks)
-    calls = len(chunks) * extractor(settings).most_calls
+    program = extractor(settings)
+    calls = sum(program.most_calls(chunk.passage) for chunk in chunks)
     a_call = tokens / max(1, len(chunks))
     stages = [_stage("extract", "extractor", calls, INSTRUCTIONS + a_call, _WRITTEN * a_call, settings, paid)]
     for stage, (role, rate, prompt, reply) in _LATER.items():

@@ -2,15 +2,15 @@
 
 Policies:
 
-    model      The generator makes a question of the summary of each community: Q = f(R), KRAQ paper
-    2.2. If it is not usable, the generator is asked once more, and then a template. mixed      A
-    heading that announces a question is what people look for: it is asked about, by one community
-    alone. A small tuned generator writes questions for such headings, and otherwise only if no
-    template knows what to ask. Any other generator writes one for every community, for a narrow one
-    from its heading and its text. If a community has a heading, and the generator's question finds
-    no passage of the community, the template's takes its place. templates  No model is asked. A
-    community in which a template finds nothing to ask about has no question. auto "model" if a
-    generator is named, otherwise "mixed".
+- "model": the generator makes a question of the summary of each community: Q = f(R), KRAQ paper 2.2. If it is not
+  usable, the generator is asked once more, and then a template. A small generator's question must also have its names
+  and nearly all its words in a passage of the community; otherwise the template's replaces it.
+- "mixed": a heading that announces a question is what people look for: it is asked about, by one community alone. A
+  small tuned generator writes questions for such headings, and otherwise only if no template knows what to ask. Any
+  other generator writes one for every community, for a narrow one from its heading and its text. If a community has a
+  heading, and the generator's question finds no passage of the community, the template's takes its place.
+- "templates": no model is asked. A community in which a template finds nothing to ask about has no question.
+- "auto": "model" if a generator is named, otherwise "mixed".
 """
 
 import dataclasses
@@ -40,6 +40,7 @@ from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.language.text import clipped, content_words, parted, sentences, words
 from kraq_dspy.language.told import language_of, language_of_most
+from kraq_dspy.programs.kraq.by_size import is_small as is_small_model
 from kraq_dspy.programs.kraq.evidence import may_state, mentioning, naming, stating
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.kraq.representative import Representative, representatives
@@ -195,6 +196,7 @@ class AskedBy:
         self._fallback = questions.fallback
         self._is_mixed = questions.fallback and self.policy == "mixed"
         self._is_small = is_small and self._is_mixed
+        self._is_checked = questions.fallback and self.policy == "model" and is_small_model(generator)
 
         ranked = sorted(communities, key=_broadest_first)
         self._broadest = {community.id for community in ranked[: questions.broadest]}
@@ -231,6 +233,8 @@ class AskedBy:
         """
         if self.policy == "templates" or community.id not in self._broadest:
             return False
+        if self._is_checked:
+            self.template(community, summary)  # which takes the place of a question that no passage answers
         if not self._is_small:
             return True
         if community.id in self._headed:
@@ -305,7 +309,8 @@ class AskedBy:
         """Return the questions with the passages of their groups that answer them.
 
         Under the policy "mixed", a model's question names the index's subject, as the templates do, and must lead to
-        one of its group's passages: if none is among the nearest of the index, the template's question replaces it.
+        one of its group's passages: if none is among the nearest of the index, the template's question replaces it. It
+        replaces a small model's, too, if none of these has the question's names and nearly all its telling words.
         """
         placed_questions = [
             question
@@ -321,8 +326,11 @@ class AskedBy:
         for question in placed_questions:
             near = nearest_of.get(question.id, [])
             found = [id for id in near if id in question.chunk_ids]
-            is_astray = self._is_mixed and near and not found and self._has_question(_of(question))
-            if is_astray:
+            is_astray = self._is_mixed and near and not found
+            if self._is_checked and question.model not in WITHOUT_MODEL:
+                found = self._mentioning(question.text, found if near else question.chunk_ids)
+                is_astray = not found
+            if is_astray and self._has_question(_of(question)):
                 wording = self._asked_of[_of(question)]
                 question = dataclasses.replace(worded(question, wording.text), model=wording.model)
             answered.append(self._answered(question, found))
@@ -348,6 +356,11 @@ class AskedBy:
         if not mentions and question.model in WITHOUT_MODEL and question.names:
             return dataclasses.replace(worded(question, ", ".join(question.names[:NAMES_OF_TOPIC])), model=TOPIC)
         return _with_evidence(question, self._source.by_words(question.text, mentions), MENTIONS)
+
+    def _mentioning(self, question: str, chunk_ids: Sequence[str]) -> list[str]:
+        """The passages with the names of the question and nearly all its telling words, by their ids."""
+        named = naming(question, self._source.get(chunk_ids))
+        return [chunk.id for chunk in mentioning(question, named)]
 
     def stated(self, community: Community, question: str) -> Stated | None:
         """The statement of the community that its parse turned into the question; None for another question."""

@@ -8,6 +8,8 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step, attempts
 from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.embedded.extract import read as read_by_parse
+from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.settings import ExtractSettings
@@ -74,9 +76,8 @@ class ExtractGraph(SavableModule):
         self.extract = Step(guided(ExtractElements, types, persona))
         self.glean = Step(guided(FindMissedElements, types, persona))
 
-    @property
-    def most_calls(self) -> int:
-        """Calls about one passage, if it is not read in parts."""
+    def most_calls(self, passage: str) -> int:
+        """Calls about a passage, if it is not read in parts."""
         return 1 + self.gleanings
 
     async def aforward(self, passage: str) -> dspy.Prediction:
@@ -109,6 +110,9 @@ class ExtractNames(SavableModule):
     first name linked to this one in it. Entities have no type. If every name was invented, the model is
     called again (`attempts`). The prediction is that of `ExtractGraph`.
 
+    With `by_parse`, the model is asked about passages in other languages alone: of an English one everything is what
+    the parser reads, which finds more names and links than a model of this size adds.
+
     >>> from kraq_dspy import Workspace
     >>> with Workspace.open("ada.kraq"):
     ...     ExtractNames()(passage="Ada Lovelace met Charles Babbage.").entities[0].description
@@ -116,15 +120,24 @@ class ExtractNames(SavableModule):
     """
 
     outputs = ExtractGraph.outputs
-    most_calls = 1  # but for invented names
 
-    def __init__(self, grounded_names: bool = True, *, types: Sequence[str] = (), persona: str = "") -> None:
+    def __init__(
+        self, grounded_names: bool = True, *, types: Sequence[str] = (), persona: str = "", by_parse: bool = False
+    ) -> None:
         super().__init__()
         self.grounded_names = grounded_names
+        self.parser = MADE_BY if by_parse else ""  # which results depend on, as on every text that a program has
         self.name = Step(guided(NameElements, types, persona))
+
+    def most_calls(self, passage: str) -> int:
+        """Calls about a passage, but for invented names."""
+        return 0 if self.parser and is_english(passage) else 1
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         async def read(elements: ElementList) -> None:
+            if self.parser and reader().analysis(passage) is not None:
+                elements.add(_read(passage))
+                return
             for options in attempts():
                 elements.add(_described(await call(self.name, passage=passage, **options), passage))
                 if elements.entities or not elements.ungrounded:
@@ -133,6 +146,16 @@ class ExtractNames(SavableModule):
         return await read_in_parts(self, passage, self.grounded_names, read)
 
     forward = blocking(aforward)
+
+
+def _read(passage: str) -> dspy.Prediction:
+    """What the parser reads of a passage."""
+    reading = read_by_parse(passage)
+    return dspy.Prediction(
+        entities=[ExtractedEntity(name, kind, told) for name, (kind, told) in reading.entities.items()],
+        relationships=[ExtractedRelationship(*link) for link in reading.links],
+        claims=[ExtractedClaim(subject, sentence, other) for subject, other, sentence in reading.claims],
+    )
 
 
 def _described(answer: Any, passage: str) -> dspy.Prediction:

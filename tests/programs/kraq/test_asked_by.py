@@ -229,6 +229,44 @@ def test_a_named_generator_asks_about_every_summary_and_the_report_counts_who_as
     assert asked_in_words(report.asked_by) == "9 questions: 6 by dummy, 3 by the parse of a statement"
 
 
+class OfTheLamp(DummyLM):
+    """Summarizes, and asks about a lamp in words of the passages or in others, by its name a small or a large model."""
+
+    def __init__(self, size: str, question: str) -> None:
+        reply = {"title": "The lamp", "summary": "The lamp of Harrow.", "findings": "[]", "question": question}
+        super().__init__([reply] * 20)
+        self.model = f"hosted_vllm/m-{size}"
+
+
+@pytest.mark.parametrize(
+    ("size", "question", "by"),
+    [
+        ("0.5b", "Who repaired the old lamp of Harrow?", "hosted_vllm/m-0.5b"),
+        ("0.5b", "What is the main topic of the seaside community?", PARSE),
+        ("0.5b", "Which lamp did Orrin Vale repair in Oslo?", PARSE),
+        ("70b", "What is the main topic of the seaside community?", "hosted_vllm/m-70b"),
+    ],
+)
+def test_a_small_models_question_stays_where_a_passage_has_its_words(
+    size: str, question: str, by: str, tmp_path: Path
+) -> None:
+    text = "Mira Tolan repaired the old lamp of Harrow in 1902. Orrin Vale paid Mira Tolan for the lamp of Harrow."
+    lm = {"summarizer": OfTheLamp(size, question), "generator": OfTheLamp(size, question)}
+    build_index([text], tmp_path / "out.kraq", lm=lm)
+    with Index.open(tmp_path / "out.kraq") as index:
+        asked = list(index.questions())
+    assert {each.model for each in asked} == {by}
+    assert (question in {each.text for each in asked}) == (by != PARSE)
+    assert all(each.evidence for each in asked if each.model == PARSE or size == "0.5b")
+
+
+def test_a_small_model_that_is_given_extracts_nothing_of_english(tmp_path: Path) -> None:
+    text = "Mira Tolan repaired the old lamp of Harrow in 1902. Orrin Vale paid Mira Tolan for the lamp of Harrow."
+    report = build_index([text], tmp_path / "out.kraq", lm=OfTheLamp("0.5b", "Who repaired the old lamp of Harrow?"))
+    assert set(report.usage) == {"summarize", "ask"}
+    assert report.counts["questions"]
+
+
 def test_templates_and_the_model_share_the_work_where_that_is_asked_for() -> None:
     assert [policy_of(asked_by, "gguf/any") for asked_by in ("auto", "model", "mixed", "templates")] == [
         "model", "model", "mixed", "templates",

@@ -4,7 +4,7 @@ import dspy
 import pytest
 
 from kraq_dspy.programs import KRAQ, ExtractGraph, ExtractNames
-from kraq_dspy.programs.kraq.by_size import CANDIDATES, candidates, extractor, is_small
+from kraq_dspy.programs.kraq.by_size import CANDIDATES, asked_extractor, candidates, extractor, is_small
 from kraq_dspy.settings import ExtractSettings, QuestionSettings, RoleSettings, Settings
 
 
@@ -42,6 +42,26 @@ def test_the_preset_or_the_size_of_the_extractor_chooses_the_program(
 
     assert type(extractor(settings)) is program
     assert type(KRAQ(settings).extract) is program
+
+
+@pytest.mark.parametrize(
+    ("extract", "by_parse"),
+    [
+        (ExtractSettings(), True),
+        (ExtractSettings(preset="small"), False),
+        (ExtractSettings(types="person"), False),
+        (ExtractSettings(persona="A geneticist."), False),
+    ],
+)
+def test_the_parser_reads_in_place_of_a_small_model_that_nothing_is_asked_of(
+    extract: ExtractSettings, by_parse: bool
+) -> None:
+    settings = Settings(extract=extract, roles={"default": RoleSettings("gguf/qwen2.5-coder-0.5b")})
+    program, asked = extractor(settings), asked_extractor(settings)
+
+    assert isinstance(program, ExtractNames)
+    assert isinstance(asked, ExtractNames)
+    assert (bool(program.parser), asked.parser) == (by_parse, "")
 
 
 @pytest.mark.parametrize(

@@ -237,3 +237,22 @@ def test_a_passage_that_names_nothing_is_asked_about_once() -> None:
 def test_who_lets_a_model_invent_is_not_asked_again() -> None:
     elements, temperatures = asked(PASSAGE, *[reply(["Grace Hopper"])] * 2, grounded_names=False)
     assert ([entity.name for entity in elements.entities], len(temperatures)) == (["Grace Hopper"], 1)
+
+
+ENGLISH = "Mira Tolan\n\nMira Tolan repaired the old lamp of Harrow in 1902. Orrin Vale paid Mira Tolan for the lamp."
+GERMAN = "Der Leuchtturmwärter Mira Tolan reparierte die Lampe von Harrow, bevor der Sturm über das Dorf kam."
+
+
+def test_where_the_parser_reads_the_model_is_asked_about_other_languages_alone() -> None:
+    by_parse = ExtractNames(by_parse=True)
+    lm = DummyLM([reply(["Harrow"])])
+    with dspy.context(lm=lm):
+        english = by_parse(passage=ENGLISH)
+        assert not lm.history
+        german = by_parse(passage=GERMAN)
+
+    assert {"Mira Tolan", "Orrin Vale", "Harrow"} <= {entity.name for entity in english.entities}
+    assert ("Orrin Vale", "Mira Tolan") in {(link.source, link.target) for link in english.relationships}
+    assert "Orrin Vale paid Mira Tolan for the lamp." in {claim.statement for claim in english.claims}
+    assert [entity.name for entity in german.entities] == ["Harrow"]
+    assert (by_parse.most_calls(ENGLISH), by_parse.most_calls(GERMAN), len(lm.history)) == (0, 1, 1)
