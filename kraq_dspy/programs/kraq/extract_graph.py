@@ -103,15 +103,14 @@ class ExtractNames(SavableModule):
         grounded_names: drop names that the passage does not contain, and what is said about them.
         types: the types of entities to extract; empty for any.
         persona: who reads the passages (`guided`).
+        by_parse: take what the parser reads of English passages, which finds more names and links than a model
+            of this size adds. The model is called for passages in other languages only.
 
     Models below two billion parameters name few things if they must describe them too. So the model lists
     names and links, and the passage describes them: an entity by the first sentence that names it, a link by
     the first one that names both ends. Every sentence is a claim about the first name in it, and about the
     first name linked to this one in it. Entities have no type. If every name was invented, the model is
     called again (`attempts`). The prediction is that of `ExtractGraph`.
-
-    With `by_parse`, the model is asked about passages in other languages alone: of an English one everything is what
-    the parser reads, which finds more names and links than a model of this size adds.
 
     >>> from kraq_dspy import Workspace
     >>> with Workspace.open("ada.kraq"):
