@@ -236,6 +236,7 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.AskSubQuestion: lambda task, similar: templates.question_about(task.text("information")),
     signatures.ChooseRewritings: lambda task, similar: rewrite.rewritings(task.text("question")),
     signatures.CondenseQuestion: lambda task, similar: rewrite.core(task.text("question")),
+    signatures.ConfirmEvidence: lambda task, similar: judge.support(task.text("question"), task.text("passage")) >= 0.6,
     signatures.ConfirmSameEntity: lambda task, similar: judge.same_thing(task.text("first"), task.text("second")),
     signatures.ConfirmSameQuestion: lambda task, similar: judge.is_same_question(
         task.text("first_question"), task.text("second_question"), similar

@@ -36,7 +36,7 @@ _ASKED: Mapping[str, str] = {
         VaryQuestion VerifyDraft WriteQAPairs""",
     "conversation": "CompleteQuestion",
     "building": """ExtractElements FindMissedElements NameElements MergeDescriptions ConfirmSameEntity
-        SummarizeCommunity GenerateQuestion AskAboutPassages WordQuestion""",
+        SummarizeCommunity GenerateQuestion AskAboutPassages WordQuestion ConfirmEvidence""",
     "preparing": "WriteQAPairs SummarizePassages ShortenText",
     "examining": """AskFact AskBridge AskList AskComparison AskBroad AskFalsePremise CheckStandAlone CheckAnswered
         CheckSameAnswer ParaphraseQuestion AnswerQuestion WordQuestion""",

@@ -273,6 +273,15 @@ def generation_rows(space: Workspace) -> list[Row]:
     ]
 
 
+def evidence_rows(space: Workspace) -> list[Row]:
+    """Questions with a passage that answers them, and with the passage of another."""
+    rows: list[Row] = []
+    for pair, other in _with_another(known_pairs(space)):
+        rows.append({"question": pair.question, "passage": pair.passages[0], "answers": True})
+        rows.append({"question": pair.question, "passage": other.passages[0], "answers": False})
+    return rows
+
+
 def decomposition_rows(space: Workspace) -> list[Row]:
     """Summaries, as pieces of information, with the questions that they made an index ask."""
     return [

@@ -41,6 +41,7 @@ from kraq_dspy.signatures import (
     CheckSameAnswer,
     CheckStandAlone,
     CompleteQuestion,
+    ConfirmEvidence,
     ConfirmSameEntity,
     ConfirmSameQuestion,
     DraftAnswer,
@@ -373,6 +374,12 @@ STEPS: Mapping[str, OptimizableStep] = {
             {"summary": text_in}, {"questions": list_cell, "question": None, "chunk_ids": list_cell},
             _questions("question"), {"relevance": _relevance("question"), "leads_back": _leads_back("question")},
             index_rows.generation_rows, "its summaries and their questions", module=AskQuestion, labelled=True,
+        ),
+        _step(
+            "evidence", ConfirmEvidence, "judge",
+            dict.fromkeys(("question", "passage"), text_in), **_decides("answers", "answers"),
+            index_rows=index_rows.evidence_rows,
+            own_rows="questions that it answers, also with another's passage", labelled=True,
         ),
         _step(
             "answering", AnswerQuestion, "answerer",

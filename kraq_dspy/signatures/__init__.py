@@ -11,6 +11,7 @@ Those of the table are optimized by name: `kraq optimize STEP` (docs/guide/optim
 #   same-entity          ConfirmSameEntity                                   ConfirmSame       agreement
 #   summary              SummarizeCommunity                                  DescribeCommunity mentions
 #   question-generation  GenerateQuestion                                    AskQuestion       relevance
+#   evidence             ConfirmEvidence                                     SingleStep        agreement
 #   answering            AnswerQuestion                                      SingleStep        token_f1
 #   drafting             DraftAnswer                                         SingleStep        token_f1
 #   verification         VerifyDraft                                         SingleStep        agreement
@@ -64,6 +65,7 @@ from kraq_dspy.signatures.k2rag import (
 from kraq_dspy.signatures.learning import SummarizeEvidence as SummarizeEvidence
 from kraq_dspy.signatures.pipeline import (
     AskAboutPassages as AskAboutPassages,
+    ConfirmEvidence as ConfirmEvidence,
     ConfirmSameEntity as ConfirmSameEntity,
     DescribeDomain as DescribeDomain,
     ExtractElements as ExtractElements,

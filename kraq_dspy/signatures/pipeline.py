@@ -130,3 +130,15 @@ class AskAboutPassages(dspy.Signature):
 
     passages: list[str] = dspy.InputField()
     question: str = dspy.OutputField()
+
+
+# Decides whether a passage that a search found is evidence of a representative question.
+class ConfirmEvidence(dspy.Signature):
+    """Decide whether the passage alone answers the question, at least in part.
+
+    It does not if it only speaks of the same thing, or tells the same of another one.
+    """
+
+    question: str = dspy.InputField()
+    passage: str = dspy.InputField()
+    answers: bool = dspy.OutputField()

@@ -58,6 +58,7 @@ from kraq_dspy.programs import (
     WritePairs,
     WriteSyntheticPair,
 )
+from kraq_dspy.programs.kraq.evidence import JudgeEvidence
 from kraq_dspy.programs.kraq.wording import PutInWords
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import WangScore
@@ -261,6 +262,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     GraphGlobalSearch: (lambda library: GraphGlobalSearch(dense(library), k=4, tokens=10), ASKED),
     GraphLocalSearch: (graph_local, ASKED),
     K2RAG: (lambda library: K2RAG(dense(library), knowledge, Shorten(), k=2), ASKED),
+    JudgeEvidence: (lambda library: JudgeEvidence(), {"question": QUESTION, "passages": [PASSAGE]}),
     KRAQ: (lambda library: KRAQ(), {}),
     KraqScore: (lambda library: KraqScore(), SCORED),
     NaiveGraphRAG: (lambda library: NaiveGraphRAG(Knowledge()), ASKED),  # type: ignore[arg-type]

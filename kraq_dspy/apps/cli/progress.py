@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 LINE_EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 
-LABELS = {"ask": "questions", "word": "wordings", "load": "read", "qa pairs": "question pairs"}
+LABELS = {"ask": "questions", "word": "wordings", "judge": "evidence", "load": "read", "qa pairs": "question pairs"}
 
 
 def label(stage: str) -> str:

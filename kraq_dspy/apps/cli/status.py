@@ -84,9 +84,6 @@ class Status(Scoped):
         rows |= {f"replies of {model}": how for model, how in manifest.schemas.items()}
         rows["updated"] = manifest.updated_at
         rows |= contents.counts
-        distinct = sum(contents.questions_by_level.values())
-        if distinct != contents.counts.get("questions"):  # the others ask what a broader one asks
-            rows["distinct"] = f"{distinct:,} of the questions"
 
         if left_out.get("lines"):
             lines, documents = left_out["lines"], left_out["documents"]
@@ -128,9 +125,8 @@ def _contents_of(index: "Index") -> _Contents:
     by_level, asked_by = Counter[int](), Counter[str]()
     personal: dict[str, list[str]] = {}
     for question in index.all(Question):
-        is_own = question.source == "kraq"
-        by_level[question.level] += is_own and question.duplicate_of is None
-        if is_own:
+        if question.source == "kraq" and question.duplicate_of is None:
+            by_level[question.level] += 1
             asked_by[question.model] += 1
         kinds = {each.kind for each in find_personal(question.text)}
         if kinds:

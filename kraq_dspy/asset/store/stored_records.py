@@ -105,8 +105,11 @@ class StoredRecords:
             return int(connection.execute(f"SELECT count(*) FROM {table_of(kind).name}").fetchone()[0])
 
     def counts(self) -> dict[str, int]:
-        """Number of records by table name: "documents", "chunks", ..., "failures"."""
-        return {table.name: self.count(kind) for kind, table in TABLES.items()}
+        """Number of records by table name: "documents", "chunks", ..., "failures"; of questions, those of communities
+        that ask what no other asks, as lists show them."""
+        return {table.name: self.count(kind) for kind, table in TABLES.items()} | {
+            "questions": len(self.questions(source="kraq"))
+        }
 
     def left_out(self) -> dict[str, int]:
         """Count the "documents" of which something was left out, and its "lines": a web page's boilerplate, and a line

@@ -3,7 +3,7 @@
 import html
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +18,8 @@ QUOTES = ("“”", "‘’", '""', "''")
 DETERMINERS = frozenset(["the", "a", "an", "your", "my", "our", "other", "more", "all"])
 _MENU_WORDS = 6  # of a heading that may be one of a menu
 _CASE_WORDS = 9  # of a heading that begins with "If"; what is longer is a comment of code
+BETWEEN = 4  # words at most between a verb and what is done it to
+SMALL = 0.2  # times that a text writes a word small, for each time as a name, from which the word is none
 SHARED = 0.5  # share of the passages that must speak of what all of them are about
 
 _HOW_TO = re.compile(r"how (?:to|do i|do you|can i|can you) (?P<what>.+)", re.IGNORECASE)
@@ -44,6 +46,11 @@ _NOUNS_TOO = frozenset(
     "label log mount name park pass print prune search share show sign sort visit watch test track transfer".split()
 )
 """Verbs that are nouns, too: "Report on key activities" tells nobody to report."""
+_GERUND_NOUNS = frozenset(
+    "building closing cooking opening operating parking planning printing processing rating recording scheduling "  # noqa: SIM905
+    "testing washing".split()
+)
+"""Forms in "ing" that the parser takes for a noun before most other nouns: "Parking policy" tells nobody to park."""
 _AFTER_NOUN = re.compile(r"(?:on|in|with|from|to|of|for)\b", re.IGNORECASE)
 _MENU = re.compile(
     r"\b(?:newsletters?|privacy (?:policy|notice)|cookies?|subscribe|terms of (?:use|service)"
@@ -74,6 +81,8 @@ _WORK = re.compile(r"\((?:[\w-]+ )*(?:film|novel|book|album|song|band|series|gam
 _PLACED = re.compile(r"\b(?P<word>on|in|with) (?P<article>the |your )?(?P<name>[A-Z][\w+-]*)(?= ?[.,;:)]| [a-z]+\b|$)")
 _DOUBLED = re.compile(r"[^aeiou]*u?[aeiou][^aeiouwxy]|reset|submit")
 """Verbs that double their last letter before "ing": those of one syllable, as set and run."""
+_INSIDE = r"(?<=[\w,)] )[^\W\d_][\w'’-]*"
+"""A word inside a sentence, which has a capital only for being a name."""
 _SHORTENED = frozenset(f"{verb}n{mark}t" for verb in ("ca", "wo", "is", "are", "do", "does") for mark in "'’")
 
 
@@ -154,24 +163,40 @@ def announced_question(heading: Heading, passages: Sequence[str], subject: str =
 
     is_shouted = text.isupper()
     text = _lowered(text, passages)
-    question = _announced_steps(text, subject) or _announced_case(text, passages, subject)
+    question = _announced_steps(text, passages, subject) or _announced_case(text, passages, subject)
     if not question and not is_shouted:
         question = _announced_order(text, subject)
     return question
 
 
-def _announced_steps(text: str, subject: str) -> str:
+def _announced_steps(text: str, passages: Sequence[str], subject: str) -> str:
     """The question of "How to ...", "Why ..." or "Connecting ..."; "" for other headings."""
     if steps := _HOW_TO.fullmatch(text):
         return _asked(f"How do I {steps['what']}", subject)
+    first, _, rest = text.partition(" ")
+    if first.casefold() == "why" and len(rest.split()) == 1:
+        return f"{text}?"
     if _EXPLAINS.fullmatch(text):
         return f"Can you explain {text[:1].lower()}{text[1:]}?"
 
-    first, _, rest = text.partition(" ")
     verb = _VERB_OF.get(first.casefold())
-    if rest and verb:
+    if rest and verb and not (first.casefold() in _GERUND_NOUNS and _is_compound(verb, rest, passages)):
         return _asked(f"How do I {verb} {_AND_ING.sub(_base, rest)}", subject)
     return ""
+
+
+def _is_compound(verb: str, rest: str, passages: Sequence[str]) -> bool:
+    """Whether the first word of a heading is a part of a noun, as in "Parking policy": it stands right before a noun,
+    and no passage says that anybody does it to that ("park the policy")."""
+    bare: list[str] = []
+    for word in WORD.findall(rest):
+        if word.casefold() in STOP:
+            break
+        bare.append(word)
+    if not bare:
+        return False
+    done = rf"\b{re.escape(verb)}(?:e?s|e?d)?(?: [\w'’-]+){{0,{BETWEEN}}} {re.escape(_stem(bare[-1]))}s?\b"
+    return not any(re.search(done, passage, re.IGNORECASE) for passage in passages)
 
 
 def _announced_case(text: str, passages: Sequence[str], subject: str) -> str:
@@ -260,8 +285,9 @@ def subject_of(passages: Sequence[str]) -> str:
 def _asked(question: str, subject: str) -> str:
     question = question.rstrip(" .:;,-–")
     question = re.sub(r"\byour\b", "my", re.sub(r"\byou\b", "I", question, flags=re.IGNORECASE), flags=re.IGNORECASE)
-    name = subject.rpartition(" ")[2]
-    return f"{question} {subject}?" if name and name.casefold() not in question.casefold() else f"{question}?"
+    word, _, name = subject.partition(" ")
+    is_placed = not name or name.split()[-1].casefold() in question.casefold() or f" {word} " in question
+    return f"{question}?" if is_placed else f"{question} {subject}?"
 
 
 def _plain(line: str) -> str:
@@ -304,27 +330,55 @@ def _names_something(name: str) -> re.Pattern[str]:
 
 
 def _lowered(heading: str, passages: Sequence[str]) -> str:
-    """Write it in small letters where the heading has capitals only for being one: in words that
-    the text writes small."""
-    small = _small_words(passages)
+    """Write the words behind the first in small letters where the heading has capitals only for being one: those that
+    the text, too, writes small, and in a title of capitals all that the text never names."""
     first, *rest = heading.split(" ")
-    lowered = [word.lower() if word.strip("(),'’").lower() in small and not word.isupper() else word for word in rest]
-    return " ".join([first, *lowered])
+    telling = [word for word in rest if word.casefold() not in STOP]
+    is_title = len(telling) > 2 and all(word[:1].isupper() for word in telling)
+    _, named = _written(tuple(passages))
+
+    def lowered(word: str) -> str:
+        bare = word.strip("(),'’")
+        is_heading_s = _is_written_small(bare, passages) or (is_title and not named[_stem(bare)])
+        return word.lower() if is_heading_s and bare[1:].islower() else word
+
+    return " ".join([first, *map(lowered, rest)])
+
+
+def _is_written_small(word: str, passages: Sequence[str]) -> bool:
+    small, named = _written(tuple(passages))
+    stem = _stem(word)
+    return word.lower() in STOP or word.lower() in _SHORTENED or small[stem] > SMALL * named[stem]
+
+
+@lru_cache(maxsize=64)
+def _written(passages: tuple[str, ...]) -> tuple[Counter[str], Counter[str]]:
+    """How often words, by their stems, stand inside sentences in small letters, and how often with a capital."""
+    small: Counter[str] = Counter()
+    named: Counter[str] = Counter()
+    for passage in passages:
+        of_passage, named_in_passage = _written_in(passage)
+        small.update(of_passage)
+        named.update(named_in_passage)
+    return small, named
+
+
+@lru_cache(maxsize=512)
+def _written_in(passage: str) -> tuple[Counter[str], Counter[str]]:
+    prose = HEADING.sub("", parted(passage)[1])
+    words = re.findall(_INSIDE, prose)
+    small = Counter(_stem(word) for word in words if word.islower())
+    return small, Counter(_stem(word) for word in words if not word.islower())
+
+
+def _stem(word: str) -> str:
+    return word.casefold().removesuffix("s")
 
 
 def _begun_small(text: str, passages: Sequence[str], *, always: bool = False) -> str:
     first = text.partition(" ")[0]
-    is_word = first.lower() in _small_words(passages) or (always and first.istitle())
+    is_word = _is_written_small(first, passages) or (always and first.istitle())
     return f"{text[:1].lower()}{text[1:]}" if is_word and not first.isupper() else text
-
-
-def _small_words(passages: Sequence[str]) -> Set[str]:
-    return STOP.union(_SHORTENED, *map(_small_words_of, passages))
-
-
-@lru_cache(maxsize=512)
-def _small_words_of(passage: str) -> Set[str]:
-    return frozenset(word for word in WORD.findall(passage) if word.islower())
 
 
 def _base(gerund: re.Match[str]) -> str:

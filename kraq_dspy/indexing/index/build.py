@@ -465,7 +465,6 @@ class Builder(BuildParts):
 
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
-        questions = self.index.questions(source="kraq", duplicates=True)
 
         open_failures = self.index.results.failures()
         new = [each for each in open_failures if (each.stage, each.item_id) not in self._failed_before]
@@ -485,7 +484,7 @@ class Builder(BuildParts):
             problems=(*self.problems, *self._of_labels(), *self._of_templates()),
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
-            asked_by=dict(Counter(question.model for question in questions)),
+            asked_by=dict(Counter(question.model for question in self.index.questions(source="kraq"))),
         )
 
     def _of_templates(self) -> Iterator[str]:

@@ -29,6 +29,7 @@ _LATER = {
     "summarize": ("summarizer", 8.0, 470, 340),
     "ask": ("generator", 8.0, 180, 22),
     "word": ("asker", 8.0, 150, 22),
+    "judge": ("judge", 16.0, 350, 8),
 }
 LEAST, MOST = 0.1, 2.3
 """Times as many calls of the later stages: a novel has few communities, short encyclopedia articles have many, above
@@ -100,8 +101,8 @@ def _estimate(
     a_call = tokens / max(1, len(chunks))
     stages = [_stage("extract", "extractor", calls, INSTRUCTIONS + a_call, _WRITTEN * a_call, settings, paid)]
     for stage, (role, rate, prompt, reply) in _LATER.items():
-        if stage == "word" and role not in settings.roles:
-            continue  # the parse words its questions itself
+        if stage in ("word", "judge") and role not in settings.roles:
+            continue  # asked only of a model of the role's own
         is_asked = _is_asked(stage, role, settings)
         stages.append(_stage(stage, role, round(tokens / 1000 * rate * is_asked), prompt, reply, settings, paid))
     return Estimate(n_documents, len(chunks), tokens, tuple(stages), problems)

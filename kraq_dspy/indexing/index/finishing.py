@@ -3,7 +3,8 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kraq_dspy import __version__
@@ -63,7 +64,11 @@ class BuildParts:
             ("summarize", "summarizer", kraq.summarize),
             ("ask", "generator", kraq.ask),
         ]
-        return stages if kraq.word is None else [*stages, ("word", "asker", kraq.word)]
+        if kraq.word is not None:
+            stages.append(("word", "asker", kraq.word))
+        if kraq.judge is not None:
+            stages.append(("judge", "judge", kraq.judge))
+        return stages
 
     @property
     def fingerprint(self) -> str:
@@ -122,20 +127,23 @@ class Finishing:
 
     async def _resolve(self) -> ResolvedMentions:
         self._progress.start("graph", None)
-        results = self._index.results
-        with results.watching("confirm") as confirmed:
-            resolved = await self._kraq.resolved(self._index.mentions(), self._steps)
-        results.forget_outdated("confirm", confirmed)
-        return resolved
+        with self._only_current("confirm"):
+            return await self._kraq.resolved(self._index.mentions(), self._steps)
+
+    @contextmanager
+    def _only_current(self, stage: str, among: Set[str] | None = None) -> Iterator[None]:
+        """Forget the results of a stage that the block neither finds nor saves: of the items `among`, or of all."""
+        with self._index.results.watching(stage) as current:
+            yield
+        self._index.results.forget_outdated(stage, current, among)
 
     async def _make_graph(self, resolved: ResolvedMentions) -> Graph:
-        results = self._index.results
-        with results.watching("describe") as described:
+        with self._only_current("describe"):  # a name may stay of which less is told than before
             graph = resolved.graph()
             del resolved  # gives back what it holds before a model is asked
             graph = await self._kraq.described(graph, self._steps)
-        results.prune("describe", {entity.id for entity in graph.entities} | {link.id for link in graph.relationships})
-        results.forget_outdated("describe", described)  # a name may stay of which less is told than before
+        ids = {entity.id for entity in graph.entities} | {link.id for link in graph.relationships}
+        self._index.results.prune("describe", ids)
         return graph
 
     async def finish_from(self, graph: Graph) -> None:
@@ -179,17 +187,14 @@ class Finishing:
         summaries: ItemStream[Summary] = ItemStream()
         total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
 
-        results = self._index.results
+        looked_at = {community.id for community in communities}.difference(known or ())
         try:
-            with results.watching("ask") as asked_now:
+            with self._only_current("ask", looked_at):  # a template may ask now in place of a model
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._summarize(communities, graph, summaries, known))
                     asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
-
-        looked_at = {community.id for community in communities}.difference(known or ())
-        results.forget_outdated("ask", asked_now, looked_at)  # where a template asks now, in place of a model
         return asking.result()
 
     async def _summarize(
@@ -241,19 +246,17 @@ class Finishing:
     async def _in_words(
         self, questions: list[Question], communities: Sequence[Community], asked_by: AskedBy
     ) -> list[Question]:
-        results = self._index.results
-        with results.watching("word") as worded_now:
+        with self._only_current("word", {each.community_id or "" for each in questions}):
             in_words = await self._kraq.in_words(questions, communities, asked_by, self._steps)
-        results.forget_outdated("word", worded_now, {each.community_id or "" for each in questions})
         self._progress.finish("word")
         return in_words
 
     async def _keep_asked(self, questions: list[Question]) -> None:
         with_question = {question.community_id for question in questions if question.community_id}
-        for stage in ("ask", "word"):
+        for stage in ("ask", "word", "judge"):
             self._index.results.prune(stage, with_question | set(self._index.ids(Summary)))
 
-        with self._index.results.watching("ask random") as drawn_now:
+        with self._only_current("ask random"):
             if self._parts.random_questions:
                 chunks = list(self._index.all(Chunk))
                 drawn = self._kraq.random_questions(
@@ -265,26 +268,36 @@ class Finishing:
                 )
                 questions += in_reading_order([question async for question in drawn], ())
                 self._progress.finish("ask random")
-        self._index.results.forget_outdated("ask random", drawn_now)
         await asyncio.to_thread(self._keep_questions, questions)
         threshold = await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
         if threshold is not None:
             await asyncio.to_thread(self._keep_held, threshold)
+        await self._keep_judged(with_question)
         self._complete()
+
+    def _searched(self) -> Iterator[tuple[Question, list[Chunk]]]:
+        """The questions whose evidence a search found, with it."""
+        for question in self._index.questions(source="kraq", duplicates=True):
+            if question.evidence_by == SEARCH:
+                yield question, self._index.get(Chunk, question.evidence)
 
     def _keep_held(self, threshold: Threshold) -> None:
         """Of the evidence that a search found, what holds its question by the score below which kraq refuses one."""
         scorer = PassageScorer(self._index, self._parts.embedder)
         changed = []
-        for question in self._index.questions(source="kraq", duplicates=True):
-            if question.evidence_by != SEARCH:
-                continue
-            chunks = self._index.get(Chunk, question.evidence)
+        for question, chunks in self._searched():
             scores = scorer.of_each(question.text, chunks)
             held = tuple(chunk.id for chunk, score in zip(chunks, scores, strict=True) if score >= threshold.score)
             if held != question.evidence:
                 changed.append(dataclasses.replace(question, evidence=held, evidence_by=SEARCH if held else ""))
         self._index.change(Question, set(), changed)
+
+    async def _keep_judged(self, looked_at: Set[str]) -> None:
+        """Of the evidence that a search found, what the role "judge" confirms, where it has a model."""
+        with self._only_current("judge", looked_at):
+            judged = await self._kraq.judged(list(self._searched()), self._steps)
+        self._index.change(Question, set(), judged)
+        self._progress.finish("judge")
 
     async def leave(self) -> None:
         """Complete an index of which nothing changed: its records stay, and a threshold that was lost is measured

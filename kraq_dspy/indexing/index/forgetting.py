@@ -15,7 +15,7 @@ from kraq_dspy.indexing.prepare import instructed, qa_pairs, raptor, summarised
 from kraq_dspy.records import Chunk, Community, Document, Entity, Relationship, Summary
 
 _OF_BUILDS: dict[str, type] = {
-    "read": Chunk, "extract": Chunk, "summarize": Community, "ask": Community, "word": Community,
+    "read": Chunk, "extract": Chunk, "summarize": Community, "ask": Community, "word": Community, "judge": Community,
 }  # fmt: skip
 _OF_PREPARATIONS: dict[str, type] = {qa_pairs.STAGE: Chunk, summarised.STAGE: Document}
 """What the items of a stage are."""

@@ -3,17 +3,24 @@
 A question that the parser made is answered by the passages with a statement under the same key (the form of the
 question, its verb, its names), or whose own sentence it is asked of; where there are none, those that have all its
 telling words mention what it asks for. A model's question is answered by passages that a search for it finds and that
-have the names which it has.
+have the names which it has; a model of the role "judge" confirms each of them.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+import dspy
+
+from kraq_dspy import signatures
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.together import passages_under
 from kraq_dspy.language.text import content_words, words
 from kraq_dspy.programs.kraq.question_text import names_in
 from kraq_dspy.programs.kraq.representative import Representative
 from kraq_dspy.records import Chunk
+from kraq_dspy.state import SavableModule
 
 NEARLY_ALL = 0.75  # share of a question's telling words that a passage has at least which mentions what it asks
 
@@ -66,3 +73,27 @@ def naming(question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
     """
     names = names_in(question)
     return [chunk for chunk in chunks if all(name in chunk.passage.casefold() for name in names)]
+
+
+class JudgeEvidence(SavableModule):
+    """Which of the passages answer a question: the model decides of each alone.
+
+    The prediction's `answering` has a bool for each passage, in their order.
+
+    >>> from dspy.utils import DummyLM
+    >>> with dspy.context(lm=DummyLM([{"answers": "True"}, {"answers": "False"}])):
+    ...     JudgeEvidence()(question="Where did Ada live?", passages=["Ada lived in London.", "Ada wrote."]).answering
+    [True, False]
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"answering": list[bool]}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.confirm = FittingPredict(signatures.ConfirmEvidence, shorten="passage")
+
+    async def aforward(self, question: str, passages: Sequence[str]) -> dspy.Prediction:
+        replies = [await call(self.confirm, question=question, passage=passage) for passage in passages]
+        return dspy.Prediction(answering=[bool(reply.answers) for reply in replies])
+
+    forward = blocking(aforward)

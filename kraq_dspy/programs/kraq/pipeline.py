@@ -38,9 +38,10 @@ from kraq_dspy.programs.kraq.describe import (
     DescribeEntity,
     shown_summary,
 )
+from kraq_dspy.programs.kraq.evidence import JudgeEvidence
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.programs.kraq.wording import PutInWords, Stated
-from kraq_dspy.records import PARSE, Chunk, Community, Entity, Extraction, Question, Summary, content_id
+from kraq_dspy.records import JUDGED, PARSE, Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import SavableModule
 from kraq_dspy.steps.direct import DirectSteps, Done, Item, OrderedItems, Steps
@@ -60,8 +61,8 @@ class KRAQ(SavableModule):
         embedder: an encoder in place of the one in the settings.
 
     Call `kraq(chunks=...)` in memory, or stage by stage over a store. Its steps are attributes (`extract`,
-    `confirm`, `describe`, `summarize`, `ask`, `ask_random`, and `word` if the role "asker" has a model):
-    optimize, replace or save each of them. Every stage takes `steps`, which maps a program over items: in
+    `confirm`, `describe`, `summarize`, `ask`, `ask_random`, `word` if the role "asker" has a model, `judge`
+    if the role "judge" has one): optimize, replace or save each of them. Every stage takes `steps`, which maps a program over items: in
     memory (`DirectSteps`), or on disk, to be resumed (`steps.kept`). `load` takes what `kraq optimize` saved.
 
     >>> from kraq_dspy import Corpus, Workspace
@@ -84,6 +85,7 @@ class KRAQ(SavableModule):
         self.ask = AskQuestion(candidates(self.settings))
         self.ask_random = AskRandomQuestion(candidates(self.settings))
         self.word = PutInWords() if "asker" in self.settings.roles else None
+        self.judge = JudgeEvidence() if "judge" in self.settings.roles else None
 
     async def aforward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
         """`extractions`, `graph`, `communities`, `summaries` and `questions` of the chunks."""
@@ -359,6 +361,24 @@ class KRAQ(SavableModule):
             if not done.prediction.fault:
                 in_words[done.id] = done
         return [_in_words(question, in_words.get(question.community_id or "")) for question in questions]
+
+    async def judged(self, searched: Iterable[tuple[Question, Sequence[Chunk]]], steps: Steps) -> list[Question]:
+        """Questions of communities, and passages that a search found for each, with those that the model of the role
+        "judge" confirms; none where that is the embedded one. A question whose judgement failed is left out."""
+        if self.judge is None or steps.model("judge", self.judge) in ("", EMBEDDED):
+            return []
+        found = {question.community_id or "": (question, chunks) for question, chunks in searched}
+        items = [
+            Item(id, {"question": question.text, "passages": [chunk.passage for chunk in chunks]})
+            for id, (question, chunks) in found.items()
+        ]
+        judged = []
+        async for done in steps.map("judge", "judge", self.judge, items, total=len(items)):
+            question, chunks = found[done.id]
+            answering = zip(chunks, done.prediction.answering, strict=True)
+            evidence = tuple(chunk.id for chunk, answers in answering if answers)
+            judged.append(dataclasses.replace(question, evidence=evidence, evidence_by=JUDGED if evidence else ""))
+        return judged
 
     def central_names(self, entities: Iterable[Entity]) -> Callable[[Community], tuple[str, ...]]:
         """The names of a community's `settings.questions.names` entities with the most relationships."""

@@ -123,6 +123,7 @@ def test_index_prints_a_summary_and_names_the_file_that_it_could_not_read(
 def test_status_is_json_and_nothing_else(kraq: WarmShell, index: Path) -> None:
     status = as_json(kraq("status", index, "--json"))
     assert sum(status["questions_by_model"].values()) == status["counts"]["questions"]
+    assert status["counts"]["questions"] == len(as_json(kraq("questions", index, "--json")))
     assert status["questions_by_model"].keys() <= {"embedded", "parse", "topic"}
     assert status["complete"] is True
     assert status["counts"]["documents"] == 3

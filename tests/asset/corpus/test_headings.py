@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pypdf
+import pytest
 
 from kraq_dspy.asset.corpus.chunk import _without_headings_alone, chunk_document
 from kraq_dspy.asset.corpus.normalise import redacted_document
@@ -47,6 +48,20 @@ def test_those_of_markdown(tmp_path: Path) -> None:
     assert texts(document) == [
         (1, "The lighthouse"), (2, "Opening hours"), (3, "On holidays"), (2, "Getting there"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Words first.\n\n## Opening hours\n\nDaily.\n\n## Getting there\n\nBy bus.\n", "visitors"),
+        ("```\n# a comment\n```\n\n### On foot\n\n### By bus\n", "visitors"),
+        ("## Opening hours\n\n### On holidays\n\nClosed.\n", "Opening hours"),
+        ("Words first.\n\n# The lighthouse\n\n# Getting there\n", "The lighthouse"),
+        ("No heading at all.\n", "visitors"),
+    ],
+)
+def test_the_first_of_several_sections_is_no_title(text: str, title: str, tmp_path: Path) -> None:
+    assert only_document(write(tmp_path, "visitors.md", text)).title == title
 
 
 def test_those_of_a_web_page_lead_to_their_lines(tmp_path: Path) -> None:

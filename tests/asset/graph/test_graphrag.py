@@ -422,7 +422,7 @@ def test_reports_become_summaries_and_each_has_its_question(tmp_path: Path, keyw
     folder = save_parquet(tmp_path / "in", small())
     embedder = keyword_embedder("ann", "bob", "cid")
     report = import_graphrag(folder, tmp_path / "small.kraq", embedder=embedder)
-    assert report.counts["summaries"] == report.counts["questions"] == 3
+    assert report.counts["summaries"] == 3
     assert "extract" not in report.usage
     assert "summarize" not in report.usage
     with Index.open(tmp_path / "small.kraq") as index:
@@ -437,7 +437,7 @@ def test_an_import_is_gone_on_with_and_its_documents_are_changed_elsewhere(
     folder, out = save_parquet(tmp_path / "in", small()), tmp_path / "small.kraq"
     embedder = keyword_embedder("ann", "bob", "cid")
     import_graphrag(folder, out, embedder=embedder)
-    assert resume_index(out, embedder=embedder).counts["questions"] == 3
+    assert resume_index(out, embedder=embedder).counts["summaries"] == 3
     refusal = "imported from GraphRAG's output"
     with pytest.raises(IndexStateError, match=refusal):
         add_documents(out, ["Eve sings."], embedder=embedder)

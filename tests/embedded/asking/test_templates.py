@@ -75,6 +75,32 @@ def test_a_heading_becomes_the_question_of_who_looks_for_it(heading: str, questi
 
 
 @pytest.mark.parametrize(
+    ("heading", "text", "question"),
+    [
+        ("Migrating to Vite 8", "Run npm create vite. " + "See how Vite works. " * 6,
+         "How do I migrate to Vite 8?"),
+        ("Closing the Gap Between Build and Dev", "We build it with dev tools.",
+         "How do I close the gap between build and dev?"),
+        ("Using Environment Instances", "Each environment has an instance.",
+         "How do I use environment instances?"),
+        ("Why Vite", "Servers were slow.", "Why Vite?"),
+        ("Parking policy", "Staff park in the north garage.", ""),
+        ("Building plugins", "You may build your own plugins.", "How do I build plugins?"),
+        ("Operating instructions", "Keep them dry.", ""),
+    ],
+)  # fmt: skip
+def test_a_heading_keeps_capitals_of_names_alone_and_a_noun_is_no_order(heading: str, text: str, question: str) -> None:
+    assert announced_question(Heading(heading), [f"{heading}\n{text}"]) == question
+
+
+def test_what_a_text_is_about_is_not_put_behind_another_place_of_the_kind() -> None:
+    passage = "Imports\nYou import a worker with a constructor."
+    assert announced_question(Heading("Import with Constructors"), [passage], "with Vite") == (
+        "How do I import with constructors?"
+    )
+
+
+@pytest.mark.parametrize(
     ("heading", "passage"),
     [
         ("Finding Nemo", "Finding Nemo is a 2003 American film."),

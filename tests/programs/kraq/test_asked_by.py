@@ -224,9 +224,10 @@ def test_a_named_generator_asks_about_every_summary_and_the_report_counts_who_as
         assert index.count(Summary) == 9
         texts = [question.text for question in index.questions(duplicates=True)]
     assert texts.count("Who met Steel and Rail?") == 6
-    assert report.asked_by == {"parse": 3, "dummy": 6}
+    assert report.asked_by == {"parse": 3, "dummy": 1}  # repeats do not count, as in lists
+    assert report.counts["questions"] == 4
     assert report.usage["ask"].calls == generator.calls == 6 + 2 * 3
-    assert asked_in_words(report.asked_by) == "9 questions: 6 by dummy, 3 by the parse of a statement"
+    assert asked_in_words(report.asked_by) == "4 questions: 3 by the parse of a statement, 1 by dummy"
 
 
 class OfTheLamp(DummyLM):

@@ -1,16 +1,21 @@
 """A question's evidence are the passages of its group that answer it; a group is asked what they tell together."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from dspy.utils import DummyLM
 
 from kraq_dspy.embedded.reading.analysis import Act, Analysis, Asked, Named, Sentence
 from kraq_dspy.embedded.reading.together import groups_in, passages_under
 from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.programs.kraq.evidence import mentioning, naming, stating
 from kraq_dspy.programs.kraq.representative import Representative
-from kraq_dspy.records import MENTIONS, PHRASE, SEARCH, STATEMENTS, Chunk, Document, Question
+from kraq_dspy.records import JUDGED, MENTIONS, PHRASE, SEARCH, STATEMENTS, Chunk, Document, Question
+from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 
 BRIDGE = Named("harbor bridge", PHRASE, "bridge")
@@ -89,3 +94,75 @@ def test_the_share_of_a_question_without_a_group_is_zero() -> None:
 def test_evidence_survives_the_index(space: Workspace, tmp_path: Path) -> None:
     [question, *_] = [each for each in space.index.questions() if each.evidence]
     assert space.index.questions_by_id([question.id]) == [question]
+
+
+class Generator(DummyLM):
+    """Asks the same question about every community."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.model = "generator"
+
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        self.answers = iter([{"question": "What harms the harbor bridge of Harrow?"}])
+        return super().forward(prompt, messages, **kwargs)
+
+
+class Judge(DummyLM):
+    """Says yes to passages with the word; counts its calls, and keeps the questions that it was shown."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__([])
+        self.model, self.word, self.calls = f"judge of {word}", word, 0
+        self.questions: set[str] = set()
+
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        self.calls += 1
+        request = str(prompt.messages[-1].content if messages is None else messages[-1]["content"])
+        shown = re.search(r"## question ## ]]\s+(.+?)\s+\[\[ ## passage ## ]]\s+(.+?)\n\s*\n", request, re.DOTALL)
+        assert shown is not None
+        self.questions.add(shown[1])
+        self.answers = iter([{"answers": str(self.word in shown[2])}])
+        return super().forward(prompt, messages, **kwargs)
+
+
+def judged(out: Path, judge: Judge, *roles: str) -> list[Question]:
+    settings = Settings(roles={role: RoleSettings() for role in ("default", "generator", *roles)})
+    documents = [Document(name, name, text) for name, text in TEXTS.items()]
+    build_index(documents, out, settings=settings, lm={"generator": Generator(), "judge": judge})
+    with Workspace.open(out) as space:
+        return [each for each in space.index.questions() if each.model == "generator"]
+
+
+def test_a_judge_with_a_model_confirms_the_evidence_of_a_model_s_question(tmp_path: Path) -> None:
+    not_asked = Judge("Heavy")
+    searched = judged(tmp_path / "searched.kraq", not_asked)
+    assert {each.evidence_by for each in searched} == {SEARCH}
+    assert not_asked.calls == 0  # the role is not set
+
+    judge = Judge("Heavy")
+    confirmed = judged(tmp_path / "judged.kraq", judge, "judge")
+    assert {each.evidence_by for each in confirmed} == {JUDGED}
+    assert judge.questions == {each.text for each in confirmed}
+    with Workspace.open(tmp_path / "judged.kraq") as space:
+        for question in confirmed:
+            assert ["Heavy" in each.passage for each in space.index.chunks_by_id(question.evidence)] == [True]
+
+    calls = judge.calls
+    assert judged(tmp_path / "judged.kraq", judge, "judge") == confirmed
+    assert judge.calls == calls  # kept, like every answer of a model
+
+
+def test_what_a_judge_does_not_confirm_is_no_evidence(tmp_path: Path) -> None:
+    [question, *_] = judged(tmp_path / "none.kraq", Judge("elephants"), "judge")
+    assert (question.evidence, question.evidence_by, question.share) == ((), "", 0.0)
+
+
+def test_an_estimate_counts_a_judge_where_the_role_is_set() -> None:
+    texts = list(TEXTS.values())
+    stages = {each.stage for each in estimate_corpus(texts, Settings()).stages}
+    with_judge = {
+        each.stage
+        for each in estimate_corpus(texts, Settings(roles={"default": RoleSettings(), "judge": RoleSettings()})).stages
+    }
+    assert with_judge - stages == {"judge"}

@@ -8,7 +8,7 @@ hold stays.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from markdown_it import MarkdownIt
@@ -82,6 +82,14 @@ def find_headings(text: str) -> Iterator[Heading]:
                     yield Heading(start + match.start(), int(match[1]), shown)
         elif token.type == "heading_open" and (shown := _plain(tokens[place + 1].content)):
             yield Heading(start, int(token.tag[1]), " ".join(shown.split()))
+
+
+def title_among(headings: Sequence[Heading], file_name: str) -> str:
+    """The first heading, if it is of level 1 or stands above all others; else, as in MkDocs, the file's name: the first
+    of several sections does not name the whole."""
+    if headings and (headings[0].level == 1 or all(headings[0].level < each.level for each in headings[1:])):
+        return headings[0].text
+    return file_name
 
 
 def _with_told_tables(text: str) -> str:

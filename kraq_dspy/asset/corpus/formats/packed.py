@@ -20,7 +20,7 @@ from kraq_dspy.asset.corpus.formats.decode import (
 )
 from kraq_dspy.asset.corpus.formats.html import page_row
 from kraq_dspy.asset.corpus.formats.html_parts import parts_of
-from kraq_dspy.asset.corpus.formats.markdown_blocks import find_headings
+from kraq_dspy.asset.corpus.formats.markdown_blocks import find_headings, title_among
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.zipped import check_zip
@@ -93,7 +93,7 @@ def _title_and_files(package: str) -> tuple[str, list[str]]:
 
 @refuses_unreadable
 def read_notebook(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """Markdown as it is, code in fences, and what it printed; the title is the first heading."""
+    """Markdown as it is, code in fences, and what it printed; the title is one of the headings (`title_among`)."""
     with path.open("rb") as stream:
         text = decode(read_limited(stream, settings), settings)
     try:
@@ -108,7 +108,7 @@ def read_notebook(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         return
     text = normalised("\n\n".join(parts))
     headings = tuple(find_headings(text))
-    yield Row(text, title=headings[0].text if headings else normalised(path.stem), headings=headings)
+    yield Row(text, title=title_among(headings, normalised(path.stem)), headings=headings)
 
 
 def _cell(cell: dict[str, Any]) -> Iterator[str]:

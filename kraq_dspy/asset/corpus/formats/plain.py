@@ -8,7 +8,7 @@ from pathlib import Path
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode_source, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.front_matter import front_matter_labels, split_front_matter
 from kraq_dspy.asset.corpus.formats.mail import is_mailbox, read_mailbox
-from kraq_dspy.asset.corpus.formats.markdown_blocks import as_documented, find_headings
+from kraq_dspy.asset.corpus.formats.markdown_blocks import as_documented, find_headings, title_among
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.rtf import RTF, read_rtf
@@ -27,7 +27,7 @@ def read_plain(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 @refuses_unreadable
 def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The title is that of the front matter, or the first heading outside code; the text keeps its mark-up, but for
+    """The title is that of the front matter, or `title_among` the headings; the text keeps its mark-up, but for
     what nobody reads (`as_read`). Front matter becomes metadata.
     """
     raw = _decoded(path, settings)
@@ -41,7 +41,7 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     own = ("id", "title", "text", settings.acl_column or ACL)
     metadata = {name: value for name, value in fields.items() if name not in own}
     headings = tuple(find_headings(text))
-    title = str(fields.get("title", "")) or (headings[0].text if headings else "") or normalised(path.stem)
+    title = str(fields.get("title", "")) or title_among(headings, normalised(path.stem))
     yield Row(text, title=title, metadata=metadata, headings=headings, labels=labels)
 
 
@@ -77,10 +77,10 @@ def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 @refuses_unreadable
 def read_marked_up(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """Org and AsciiDoc: the title is the first heading, the text keeps its mark-up."""
+    """Org and AsciiDoc: the title is one of the headings (`title_among`), the text keeps its mark-up."""
     row, raw = _read(path, settings)
     headings = tuple(_headings_marked_by({".org": "*"}.get(path.suffix.lower(), "="), row.text))
-    title = headings[0].text if headings else row.title
+    title = title_among(headings, row.title)
     yield _with_labels(Row(without_embedded(row.text), title=title, headings=headings), raw, settings)
 
 
