@@ -22,11 +22,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 from stand_in import machine
 
 from kraq_dspy import Document, Workspace, build_index
 from kraq_dspy.eval.datasets import Example, load_dataset
-from kraq_dspy.eval.question_log import auc
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.indexing.refusals.foreign_questions import FOREIGN
 from kraq_dspy.indexing.refusals.threshold import keep_threshold
@@ -139,7 +139,8 @@ def told_apart(others: Sequence[tuple[float, bool | None]], people: Sequence[tup
     if not others:
         return "-"
     unlike, like = (np.array([1 - score for score, _ in rows]) for rows in (others, people))
-    return f"{auc(unlike, like):.3f}"
+    labels = np.repeat([1, 0], [len(unlike), len(like)])
+    return f"{roc_auc_score(labels, np.concatenate([unlike, like])):.3f}"
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import MethodType
 from typing import Annotated, Any, get_args, get_origin
 
 import dspy
@@ -58,23 +59,22 @@ class ProgramState:
     provenance: Mapping[str, Any]
 
 
-class _OfConstructor:
-    """The signature of a program's constructor for `help()`, which DSPy's metaclass hides; an instance has none."""
-
-    def __get__(self, instance: object, owner: type) -> inspect.Signature:
-        if instance is not None:
-            raise AttributeError("__signature__")
-        signature = inspect.signature(owner.__init__)  # type: ignore[misc]
-        return signature.replace(parameters=list(signature.parameters.values())[1:])
-
-
 class SavableModule(dspy.Module):
     """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
     Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
     """
 
-    __signature__ = _OfConstructor()
+    __signature__: inspect.Signature | None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give `help()` the signature of the constructor, which DSPy's metaclass hides."""
+        super().__init_subclass__(**options)
+        cls.__signature__ = inspect.signature(MethodType(cls.__init__, cls))
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.__signature__ = None  # of a call, which takes other arguments than the constructor
 
     def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""

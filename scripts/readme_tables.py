@@ -109,7 +109,7 @@ def _code(names: Iterable[str]) -> str:
 
 def _shown_right(step: OptimizableStep) -> Sequence[str]:
     """The fields that say what is right; of rows with questions, the one that counts."""
-    return ("answers",) if "answers" in step.right else step.right[:1] if step.name == "judging" else step.right
+    return ("answers",) if "answers" in step.right else tuple(step.right)[: 1 if step.name == "judging" else None]
 
 
 def _metrics(step: OptimizableStep) -> str:

@@ -59,7 +59,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
         recall_at_k as recall_at_k,
         success_at_k as success_at_k,
     )
-    from kraq_dspy.eval.question_log import QuestionLog as QuestionLog, against_log as against_log
     from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns, read_questions as read_questions
     from kraq_dspy.eval.selection.candidates import SelectionPlan as SelectionPlan
     from kraq_dspy.eval.selection.outcome import Selection as Selection
@@ -96,7 +95,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "all_supporting_at_k", "average_precision", "success_at_k", "mrr", "ndcg_at_k", "precision_at_k",
             "recall_at_k",
         ),
-        "kraq_dspy.eval.question_log": ("QuestionLog", "against_log"),
         "kraq_dspy.eval.questions": ("QuestionColumns", "read_questions"),
         "kraq_dspy.eval.selection.candidates": ("SelectionPlan",),
         "kraq_dspy.eval.selection.outcome": ("Selection",),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.defaults import ABOUT
+from kraq_dspy.eval.defaults import ABOUT, NEAR
 from kraq_dspy.records import Chunk, Community, Summary
 from kraq_dspy.workspace import Workspace
 
@@ -38,12 +38,14 @@ class Coverage:
             None without one.
         far: ids of the other questions that are near no passage. They touch nothing, though some may have an
             answer.
+        unanticipated: ids of questions that touch a community, and to which no question of the index is near.
     """
 
     communities: tuple[CoveredCommunity, ...]
     questions: int
     refused: tuple[str, ...] | None
     far: tuple[str, ...]
+    unanticipated: tuple[str, ...]
 
     @property
     def untouched(self) -> list[CoveredCommunity]:
@@ -74,7 +76,8 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
 
     A question touches the communities of its gold documents. Without any, it touches those of the three
     nearest passages, if they are near it. A passage belongs to the smallest community of the broadest level
-    that has it. Passages without one count as a community for each document.
+    that has it. Passages without one count as a community for each document. A question of the index
+    anticipates one if their cosine is 0.6 or more.
     """
     index = space.index
     chunks = list(index.all(Chunk))
@@ -96,14 +99,16 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
     passages_of = _nearest_passages(space, without_evidence, about)
     refused = _refused(space, without_evidence)
     touched: Counter[str] = Counter()
-    far = []
+    far, on_topic = [], []
     for example in examples:
         if example.id in passages_of:
             places = {place_of[chunk_id] for chunk_id in passages_of[example.id]}
         else:
             places = set[str]().union(*(of_document.get(document, ()) for document in example.supporting_ids))
         touched.update(places)
-        if not places and example.id not in (refused or ()):
+        if places:
+            on_topic.append(example)
+        elif example.id not in (refused or ()):
             far.append(example.id)
 
     titles = {summary.community_id: summary.title for summary in index.all(Summary) if summary.title}
@@ -112,7 +117,7 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
         for place, ids in members.items()
     ]
     rows.sort(key=lambda each: (-len(each.chunk_ids), each.community_id))
-    return Coverage(tuple(rows), len(examples), refused, tuple(far))
+    return Coverage(tuple(rows), len(examples), refused, tuple(far), _unanticipated(space, on_topic))
 
 
 def _places_of_passages(broadest: Iterable[Community], chunks: Iterable[Chunk]) -> dict[str, str]:
@@ -138,6 +143,16 @@ def _nearest_passages(space: Workspace, examples: Sequence[Example], about: floa
     for example, hits in zip(examples, nearest, strict=True):
         passages_of[example.id] = [chunk_id for chunk_id, cosine in hits if cosine >= about]
     return passages_of
+
+
+def _unanticipated(space: Workspace, examples: Sequence[Example]) -> tuple[str, ...]:
+    if not examples:
+        return ()
+    vectors = space.embedder.encode_queries([example.question for example in examples])
+    nearest = space.index.question_vectors.search(vectors, 1, filters={"source": "kraq"})
+    return tuple(
+        example.id for example, hits in zip(examples, nearest, strict=True) if all(cosine < NEAR for _, cosine in hits)
+    )
 
 
 def _refused(space: Workspace, examples: Sequence[Example]) -> tuple[str, ...] | None:

@@ -14,9 +14,7 @@ from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
 CHANGED = 5  # questions shown that fell, and as many that rose
 UNPAIRED = 20  # questions shown that one of two runs has alone
 ABOUT = ("program", "retriever", "model", "encoder", "passages")
-WORDS = frozenset(
-    ("reason", "question", "gold", "answer", "evidence", "before", "after", "others like it", "nearest passage")
-)
+WORDS = frozenset(("reason", "question", "gold", "answer", "evidence", "before", "after"))
 """Columns of running text."""
 _SEVERAL = 2
 _WIDE = 6  # more metrics than this get a grid for each kind

@@ -126,7 +126,7 @@ def scores_by_half(rows: Iterable[ResultRow], metric: str) -> dict[str, dict[str
     """The scores of one system by half and question id; a question that failed counts as 0, and one that the metric is
     not defined for does not count."""
     scores: dict[str, dict[str, float]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda each: each.question_id):
         half = row.extra.get("half")
         if half and metric not in row.extra.get("undefined", ()):
             scores.setdefault(str(half), {})[row.question_id] = row.metrics.get(metric, 0.0)

@@ -1,8 +1,6 @@
-"""Shows a run as tables in the terminal, and what the terminal shows as an HTML page."""
+"""Shows a run as tables in the terminal."""
 
-import io
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -10,7 +8,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy._internal.files import replaced
 from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, setup_lines
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
@@ -18,17 +15,6 @@ FAILED = 5
 """Questions with the lowest scores that are shown, for each data set."""
 NARROW = 100
 """Columns of a terminal below which metrics are rows."""
-PAGE_WIDTH = 160  # characters
-
-
-def write_page(show: Callable[[Console], None], file: Path) -> Path:
-    """Write what `show` prints, as one HTML page."""
-    # Rich escapes every text, and its page has no script and loads nothing.
-    console = Console(file=io.StringIO(), record=True, width=PAGE_WIDTH, highlight=False)
-    show(console)
-    with replaced(file) as draft:
-        draft.write_text(console.export_html(), "utf-8")
-    return file
 
 
 def print_summary(

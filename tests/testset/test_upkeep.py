@@ -145,6 +145,15 @@ def test_communities_that_no_question_touches_are_named(changed: Path) -> None:
     assert coverage.share == pytest.approx(len(touched) / len(documents))
 
 
+def test_a_question_that_the_index_asked_itself_is_anticipated_and_one_of_other_words_is_not(changed: Path) -> None:
+    with Workspace.open(changed) as space:
+        own = space.index.questions(source="kraq")[0]
+        asked = [Example("q1", own.text, (), own.document_ids), Example("q2", "xyzzy?", (), ("ed-wood",))]
+        coverage = coverage_of(space, asked)
+
+    assert coverage.unanticipated == ("q2",)
+
+
 @pytest.mark.parametrize("n", [0, -3])
 def test_less_than_one_question_is_refused(changed: Path, n: int) -> None:
     with Workspace.open(changed) as space:

@@ -12,7 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from kraq_dspy.apps.cli import faq
 from kraq_dspy.apps.cli.ask import Ask
-from kraq_dspy.apps.cli.asked import Asked
 from kraq_dspy.apps.cli.audits import Bias, Diversity, RatersSheet, Stores
 from kraq_dspy.apps.cli.change import Check, Remove, Update
 from kraq_dspy.apps.cli.demo import Demo
@@ -138,7 +137,7 @@ COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
         "faq": Group("Answers prepared in advance, which `kraq ask -p qa-search` gives.", FAQ),
     },
     "Research": {
-        "eval": Group(EVAL, {INDEX: EvalIndex, RECORDED: EvalRecorded, "asked": Asked, "report": Report}, EvalGroup),
+        "eval": Group(EVAL, {INDEX: EvalIndex, RECORDED: EvalRecorded, "report": Report}, EvalGroup),
         "select": Select,
         "testset": Group(
             "Questions with their answers and evidence, made from an index or labeled by you, to measure systems with.",

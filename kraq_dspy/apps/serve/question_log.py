@@ -1,7 +1,7 @@
 """Keeps what people ask a server, if it was started to: `kraq serve DIR --log-questions FILE`.
 
 A line of JSON for each question that was answered or refused: `question`, `index`, `time`, `refused`. Who asked, the
-answer and the conversation are not kept. `kraq testset label FILE DIR` and `kraq eval asked` read it.
+answer and the conversation are not kept. `kraq testset label FILE DIR` and `kraq testset coverage DIR FILE` read it.
 """
 
 import errno

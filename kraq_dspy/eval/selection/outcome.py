@@ -95,7 +95,9 @@ class Selection:
     @property
     def cheapest(self) -> Tried:
         """The cheapest of those that cannot be told from the best."""
-        return min((each for each in self.tried if each.is_undecided), key=lambda each: each.cost.order)
+        return min(
+            (each for each in self.tried if each.is_undecided), key=lambda each: (each.cost.order, each.candidate.name)
+        )
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

@@ -335,7 +335,7 @@ def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tu
     """The candidates with the difference of each to the best, the chosen one first."""
     if not complete:
         return ()
-    order = sorted(complete, key=lambda candidate: (-race.mean(candidate), race.cost(candidate).order))
+    order = race.ranked(complete)
     best = order[0]
     of_best, halves_of_best = race.scores(best), race.by_half(best)
 
@@ -358,7 +358,7 @@ def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tu
         )
 
     as_good = [each for each in tried if each.is_undecided and each.mean >= tried[0].mean - MOST_LOST]
-    chosen = min(as_good, key=lambda each: each.cost.order)
+    chosen = min(as_good, key=lambda each: (each.cost.order, each.candidate.name))
     return chosen, *(each for each in tried if each is not chosen)
 
 

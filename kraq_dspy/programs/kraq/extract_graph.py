@@ -8,8 +8,7 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step, attempts
 from kraq_dspy.asset.corpus.sentences import sentence_spans
-from kraq_dspy.embedded.extract import read as read_by_parse
-from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
+from kraq_dspy.embedded_model import analyst
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.settings import ExtractSettings
@@ -125,16 +124,18 @@ class ExtractNames(SavableModule):
     ) -> None:
         super().__init__()
         self.grounded_names = grounded_names
-        self.parser = MADE_BY if by_parse else ""  # which results depend on, as on every text that a program has
+        self.parser = (
+            analyst().made_by() if by_parse else ""
+        )  # which results depend on, as on every text that a program has
         self.name = Step(guided(NameElements, types, persona))
 
     def most_calls(self, passage: str) -> int:
         """Calls about a passage, but for invented names."""
-        return 0 if self.parser and is_english(passage) else 1
+        return 0 if self.parser and analyst().is_english(passage) else 1
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         async def read(elements: ElementList) -> None:
-            if self.parser and reader().analysis(passage) is not None:
+            if self.parser and analyst().analysis(passage) is not None:
                 elements.add(_read(passage))
                 return
             for options in attempts():
@@ -149,7 +150,7 @@ class ExtractNames(SavableModule):
 
 def _read(passage: str) -> dspy.Prediction:
     """What the parser reads of a passage."""
-    reading = read_by_parse(passage)
+    reading = analyst().reading(passage)
     return dspy.Prediction(
         entities=[ExtractedEntity(name, kind, told) for name, (kind, told) in reading.entities.items()],
         relationships=[ExtractedRelationship(*link) for link in reading.links],

@@ -12,7 +12,7 @@ from tests.conftest import WarmShell
     ("words", "messages"),
     [
         (["bench", "kraq-99"], ["no table 'kraq-99'", "did you mean 'kraq-9'?", "kraq bench list"]),
-        (["eval", "askd", "x"], ["did you mean 'asked'?"]),
+        (["eval", "reprt", "x"], ["did you mean 'report'?"]),
         (["export", "x", "--out", "y", "--format", "datset"], ["'datset' is not one of 'parquet', 'graphml'"]),
     ],
 )
