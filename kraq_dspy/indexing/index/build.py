@@ -136,7 +136,18 @@ async def abuild_index(
     replace: bool = False,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
-    """`build_index` for asynchronous code; takes the same arguments."""
+    """Run `build_index` in asynchronous code. The arguments are the same.
+
+    Args:
+        corpus: a file or folder, or a list of documents or texts.
+        out: the folder of the index.
+        stable: keep existing communities as far as possible.
+        replace: remove documents of the index that are not in the corpus.
+        **options: further arguments of `build_index`.
+
+    Returns:
+        What was made, what it took, and what failed.
+    """
     new = not Path(out).exists()
     if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
         corpus = list(corpus)  # to be read twice
