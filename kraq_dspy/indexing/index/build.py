@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import logging
 import shutil
 import threading
 import time
@@ -16,18 +17,17 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.formats.apart import end_reading
-from kraq_dspy.asset.corpus.load import is_about_labels
-from kraq_dspy.asset.graph.partition import require_engine, with_engine
+from kraq_dspy.asset.corpus.load import has_same_text, is_about_labels
+from kraq_dspy.asset.graph.partition import require_engine
 from kraq_dspy.asset.label_names import MENTIONED, possible_names
 from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
-from kraq_dspy.embedded.reading.kept import STAGE as READ, forget_other_readings, read_passages
-from kraq_dspy.errors import ConfigError, CorpusError
+from kraq_dspy.embedded_model import analyst
+from kraq_dspy.errors import ConfigError, CorpusError, counted
 from kraq_dspy.indexing.faq.sources import flag_stale
 from kraq_dspy.indexing.index import opening
-from kraq_dspy.indexing.index.embedding import passage_encoder
 from kraq_dspy.indexing.index.finishing import (
     FINISHED,
     BuildParts,
@@ -41,6 +41,7 @@ from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.in_place import asked_in_place
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, LabelsOf, located, require_known
+from kraq_dspy.language.analysis import READ
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -48,10 +49,13 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.extract_graph import ExtractNames
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
+from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import load_state
 
+logger = logging.getLogger(__name__)
+
+VANISHING = 0.2  # share of an index's documents from which on a warning goes before their removal
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
@@ -132,7 +136,18 @@ async def abuild_index(
     replace: bool = False,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
-    """`build_index` for asynchronous code; takes the same arguments."""
+    """Run `build_index` in asynchronous code. The arguments are the same.
+
+    Args:
+        corpus: a file or folder, or a list of documents or texts.
+        out: the folder of the index.
+        stable: keep existing communities as far as possible.
+        replace: remove documents of the index that are not in the corpus.
+        **options: further arguments of `build_index`.
+
+    Returns:
+        What was made, what it took, and what failed.
+    """
     new = not Path(out).exists()
     if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
         corpus = list(corpus)  # to be read twice
@@ -176,7 +191,6 @@ class Builder(BuildParts):
     stale_answers: int = 0
     labels_by_function: bool = False  # whether a caller in Python gave a function that labels documents
     was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
-    engine_change: str = ""  # "asked for" or "missing": why another engine than the one that made the index runs Leiden
 
     def __post_init__(self) -> None:
         self._documents_before = self.index.count(Document)
@@ -212,7 +226,6 @@ class Builder(BuildParts):
             index, settings, models, embedder, kraq, steps, progress, random_questions,
             owns_models=models is not options.get("lm"),
             labels_by_function=options.get("labels") is not None,
-            engine_change=_engine_change(recorded, settings, options),
         )  # fmt: skip
 
     async def __aenter__(self) -> "Builder":
@@ -267,6 +280,10 @@ class Builder(BuildParts):
         self._keep_to_owner(loaded)
         unread = opening.unread(self.index, loaded.document_ids, loaded.failures)
         chunks_of_unread = self.index.reading_order(unread).keys() if unread else set()
+        gone = len(set(self.index.ids(Document)) - loaded.document_ids - unread)
+        if gone > VANISHING * self._documents_before:
+            had = counted(self._documents_before, "document")
+            logger.warning("%d of the %s of the index are not in this corpus, and are removed", gone, had)
         self._forget_others(loaded.document_ids | unread, loaded.chunk_ids | chunks_of_unread)
 
     def load_change(self, documents: Iterable[Document | Failure], removed: Collection[str]) -> None:
@@ -290,11 +307,12 @@ class Builder(BuildParts):
 
     def _store_all(self, documents: Iterable[Document | Failure]) -> Loaded:
         """Cut documents into chunks and store both, batch by batch; what could not be read is noted as a failure."""
-        loaded = Loaded()
+        loaded, repeats = Loaded(), 0
         self.progress.start("load", None)
         for batch in batches(documents, _BATCH):
             read = [item for item in batch if isinstance(item, Document)]
-            failures = [item for item in batch if isinstance(item, Failure)]
+            failures = [item for item in batch if isinstance(item, Failure) and not has_same_text(item)]
+            repeats += len(batch) - len(read) - len(failures)
             chunks = [chunk for document in read for chunk in chunk_document(document, self.settings.chunks)]
 
             self.index.add(failures)
@@ -306,6 +324,8 @@ class Builder(BuildParts):
             self.progress.advance("load", len(read))
         self.progress.finish("load")
         end_reading()
+        if repeats:
+            self.problems.append(f"{counted(repeats, 'document')} left out, with the text of an earlier one.")
         return loaded
 
     def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
@@ -322,7 +342,7 @@ class Builder(BuildParts):
         """`so_far` are the documents that this build has stored before."""
         known = self.index.known(Document, [document.id for document in documents]) - so_far
         before = {document.id: document for document in self.index.get(Document, sorted(known))}
-        changed = [document for document in documents if before.get(document.id, document) != document]
+        changed = [document for document in documents if _differs(document, before.get(document.id, document))]
         other = [document.id for document in changed if not _differs_in_labels_alone(document, before[document.id])]
         forget(self.index, other, ())
         self._changed += len(changed)
@@ -378,7 +398,7 @@ class Builder(BuildParts):
             store,
             ids,
             absent_points(),
-            passage_encoder(self.index, self.embedder, sum(chunk_id not in stored for chunk_id in ids)),
+            self.embedder.encode_passages,
             "embed",
             self.progress,
             is_stopped=is_stopped,
@@ -387,7 +407,7 @@ class Builder(BuildParts):
 
     async def extract(self) -> None:
         """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
-        forget_other_readings(self.index)
+        analyst().forget_other_readings(self.index)
         stage = ("extract", "extractor", self.kraq.extract)
         is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
@@ -416,7 +436,7 @@ class Builder(BuildParts):
         """Yield the chunks; if what extracts goes by their parse, each when it is parsed."""
         by_parse = isinstance(self.kraq.extract, ExtractNames) and self.kraq.extract.parser
         if by_parse or self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
-            yield from read_passages(self.index, ids)
+            yield from analyst().read_passages(self.index, ids)
             return
         for some in batches(ids, _BATCH):
             yield from self.index.get(Chunk, some)
@@ -424,7 +444,6 @@ class Builder(BuildParts):
     async def finish(self) -> None:
         """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
         again."""
-        self._take_engine()
         stages = Following(self) if self.stable and self.was_finished else Finishing(self)
         if self._is_as_before() and is_whole(self):
             await stages.leave()
@@ -434,14 +453,6 @@ class Builder(BuildParts):
         if self.was_finished is not None:
             settle_finished(self)
 
-    def _take_engine(self) -> None:
-        """Find communities anew if another engine was asked for, so that each partition is of one engine; keep them if
-        the engine that found them is missing, and tell of it."""
-        if not self.engine_change or not self.index.count(Community):
-            return
-        self.stable = self.engine_change == "missing"
-        self.problems.append(_ENGINE_CHANGES[self.engine_change].format(engine=self.settings.communities.engine))
-
     def _is_as_before(self) -> bool:
         """Whether an earlier build finished the index, and this one found nothing in its corpus to change."""
         added = self.index.count(Document) - self._documents_before + self._removed
@@ -449,7 +460,7 @@ class Builder(BuildParts):
 
     async def ask(self) -> None:
         """A question for each summary of an import; then the index is complete."""
-        forget_other_readings(self.index)
+        analyst().forget_other_readings(self.index)
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:
@@ -499,6 +510,11 @@ class Builder(BuildParts):
             yield f"No document names anybody who may read it, so only the owner (--owner) reads any.{named}"
 
 
+def _differs(document: Document, before: Document) -> bool:
+    """Whether more than the file that it comes from is another."""
+    return dataclasses.replace(before, source=document.source) != document
+
+
 def _differs_in_labels_alone(document: Document, before: Document) -> bool:
     return dataclasses.replace(document, labels=before.labels) == before
 
@@ -521,11 +537,9 @@ def _recorded(out: Path) -> Manifest | None:
 
 
 def _settings_and_embedder(recorded: Manifest | None, options: BuildOptions) -> tuple[Settings, Embedder]:
-    """The settings name the encoder and the engine of Leiden as they are; an encoder that is given stands in the place
-    of theirs. An index that is there keeps its precision and its engine, unless the settings name others."""
+    """The settings name the encoder as it is; an encoder that is given stands in the place of theirs. An index that is
+    there keeps its precision, unless the settings name another."""
     settings = options.get("settings") or Settings()
-    communities = with_engine(settings.communities, recorded.settings.communities if recorded else None)
-    settings = dataclasses.replace(settings, communities=communities)
     given = options.get("embedder")
     if given is not None:
         return settings, as_embedder(given)
@@ -533,26 +547,6 @@ def _settings_and_embedder(recorded: Manifest | None, options: BuildOptions) -> 
     made_by = recorded.encoder_name if recorded is not None and settings.encoder.precision == "auto" else ""
     settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder, made_by))
     return settings, load_embedder(settings.encoder)
-
-
-_ENGINE_CHANGES = {
-    "asked for": "Another engine of Leiden than the settings name made this index. {engine} found communities anew.",
-    "missing": (
-        "igraph found the communities of this index, and it is not installed. They stay, and the engine {engine} finds "
-        "those of what is new. To find all by {engine}: kraq update DIR CORPUS --recluster."
-    ),
-}
-
-
-def _engine_change(recorded: Manifest | None, settings: Settings, options: BuildOptions) -> str:
-    """Why Leiden, if it made the index and is asked for now, runs by another engine: a key of `_ENGINE_CHANGES`."""
-    if recorded is None:
-        return ""
-    before, now = recorded.settings.communities, settings.communities
-    if not before.algorithm == now.algorithm == "leiden" or before.engine in ("auto", now.engine):
-        return ""
-    named = (options.get("settings") or Settings()).communities.engine
-    return "missing" if named in ("auto", before.engine) else "asked for"
 
 
 def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> LanguageModels:
