@@ -72,10 +72,15 @@ class SystemSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One table on one data set. `missing` counts the questions that a system was not asked yet (an unfinished run).
+    """One table on one data set.
 
-    `decisions` by metric are those of a test set's two halves on each pair of systems; a metric that one half is not
-    defined for has none.
+    Attributes:
+        header: what was run, on which questions.
+        baseline: the system that the others are compared with.
+        systems: the systems, each with its means, intervals and differences.
+        missing: the number of questions that each system was not asked yet, in an unfinished run.
+        rows: each question with each system's answer and scores.
+        decisions: by metric, what the two halves of a test set decide on each pair of systems.
 
     >>> rows = [ResultRow("q1", "rag", metrics={"right": 1.0}), ResultRow("q2", "rag", metrics={"right": 0.0})]
     >>> summarise_run(RunHeader("mine", "questions", {}, {}, {}), rows).systems[0].cells["right"].interval.estimate

@@ -107,14 +107,23 @@ class SingleStep(SavableModule):
 
 @dataclass(frozen=True)
 class OptimizableStep:
-    """A step with all that an optimizer needs.
+    """A step that `kraq optimize` knows by name.
 
-    A program of `module` asks `signatures` of the model of `role`; `maker` makes it of the settings where its
-    constructor takes arguments. A row has `inputs` and, to say what is `right`, one or more of those fields, with what
-    reads their cells of a csv file that are not text; `fields` are inputs that the signature calls otherwise, and
-    `gold` takes what is right out of a row. The first of `measures` is the default. `labelled`: a row holds all that
-    the step writes, so that it can be shown as it is. `own` makes groups of rows of an index, as `own_rows` says in
-    words.
+    Attributes:
+        name: its name.
+        signatures: the signatures that it calls.
+        role: the role whose model it calls.
+        inputs: the input fields of an example, each with what reads it.
+        right: the fields that can be the label, each with what reads its cell of a csv file if that is not
+            text. An example has one or more of them.
+        gold: takes the label out of a row.
+        measures: the metrics by name, the default first.
+        own: makes groups of rows of an index.
+        own_rows: what these rows are, in words.
+        module: the class of its program.
+        maker: makes the program of the settings, if its constructor takes arguments.
+        labelled: whether a row has all outputs, so that it can be a demonstration as it is.
+        fields: the signature's names of inputs, if they differ.
     """
 
     name: str

@@ -90,7 +90,12 @@ class Withdrawal:
 
 
 class FaqCache(SharedByCopies, AbstractContextManager["FaqCache"]):
-    """Entries by number; closed at the end of a `with` block. Safe for threads and for several processes.
+    """Questions with prepared answers, by number. Safe for threads and for several processes; a `with` block
+    closes it.
+
+    Args:
+        path: the SQLite file.
+        write: open it for writing; False to read only.
 
     >>> with FaqCache(Path("faq.db")) as faq:
     ...     faq.add(NewEntry("When did Ada die?", "In 1852."), by="me").number
