@@ -293,7 +293,11 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A key fact about the community and what supports it.
+    """A key fact about a community.
+
+    Attributes:
+        summary: the fact.
+        explanation: what supports it.
 
     >>> Finding("Ada wrote the first program.", "Her notes of 1843 have one.").summary
     'Ada wrote the first program.'

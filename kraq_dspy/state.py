@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import MethodType
 from typing import Annotated, Any, get_args, get_origin
 
 import dspy
@@ -58,23 +59,22 @@ class ProgramState:
     provenance: Mapping[str, Any]
 
 
-class _OfConstructor:
-    """The signature of a program's constructor for `help()`, which DSPy's metaclass hides; an instance has none."""
-
-    def __get__(self, instance: object, owner: type) -> inspect.Signature:
-        if instance is not None:
-            raise AttributeError("__signature__")
-        signature = inspect.signature(owner.__init__)  # type: ignore[misc]
-        return signature.replace(parameters=list(signature.parameters.values())[1:])
-
-
 class SavableModule(dspy.Module):
     """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
     Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
     """
 
-    __signature__ = _OfConstructor()
+    __signature__: inspect.Signature | None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give `help()` the signature of the constructor, which DSPy's metaclass hides."""
+        super().__init_subclass__(**options)
+        cls.__signature__ = inspect.signature(MethodType(cls.__init__, cls))
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.__signature__ = None  # of a call, which takes other arguments than the constructor
 
     def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""
@@ -110,10 +110,14 @@ class SavableModule(dspy.Module):
 
 
 def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramState:
-    """Instructions and demonstrations of all predictors, compiled parts included.
+    """Read the instructions and demonstrations of all predictors of a program, also of compiled parts.
 
-    Of a demonstration only the signature's fields are kept: no log-probabilities, and nothing else that an optimizer or
-    a data set hung on it. Models are not kept. File paths in `provenance` are cut down to their last part.
+    Args:
+        program: the program.
+        provenance: how it was made. File paths keep their last part only.
+
+    Returns:
+        The state. Demonstrations keep the signature's fields only, and models are not part of it.
 
     >>> list(state_of(dspy.Predict("question -> answer"), {}).predictors)
     ['self']
@@ -124,7 +128,11 @@ def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramStat
 
 
 def save_state(state: ProgramState, path: Path) -> None:
-    """Written whole or not at all.
+    """Write a state to a file, whole or not at all.
+
+    Args:
+        state: the state.
+        path: the JSON file.
 
     >>> save_state(state_of(dspy.Predict("question -> answer"), {}), Path("state.json"))
     >>> read_state(Path("state.json")).program
@@ -181,7 +189,17 @@ def read_state(path: Path) -> ProgramState:
 
 
 def load_state(program: dspy.Module, path: str | Path) -> ProgramState:
-    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then.
+    """Load a file of `save_state` into a program.
+
+    Args:
+        program: the program. If the state does not fit, it stays as it is.
+        path: the JSON file.
+
+    Returns:
+        The state.
+
+    Raises:
+        StateError: if the state does not fit the program.
 
     >>> load_state(program, "answering.json").provenance["optimizer"]  # doctest: +SKIP
     'mipro'
@@ -193,15 +211,22 @@ def load_state(program: dspy.Module, path: str | Path) -> ProgramState:
 
 
 def apply_state(program: dspy.Module, state: ProgramState, *, source: str = "The state") -> None:
-    """Every saved predictor goes to those of its name and signature in the program, else to all of its signature.
+    """Put saved instructions and demonstrations into the predictors of a program. Models stay as they are.
+
+    Args:
+        program: the program.
+        state: the state. A saved predictor goes to the one of its name and signature, otherwise to all of its
+            signature.
+        source: what messages call the state.
+
+    Raises:
+        StateError: if a predictor has no place, or was made for another version of its signature.
 
     >>> tuned, fresh = dspy.Predict("question -> answer"), dspy.Predict("question -> answer")
     >>> tuned.demos = [dspy.Example(question="Which city?", answer="Oslo")]
     >>> apply_state(fresh, state_of(tuned, {}))
     >>> fresh.demos[0]["answer"]
     'Oslo'
-
-    Raises StateError when one has no place, or was made for another version of its signature. Models stay as they are.
     """
     with thawed(program):
         own = dict(program.named_predictors())

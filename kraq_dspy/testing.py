@@ -67,10 +67,22 @@ def assert_quality(
     out: str | Path | None = None,
     **options: Any,
 ) -> Evaluation:
-    """Evaluate; raise QualityError where a mean is below that of `at_least`, or the run `no_worse_than` was better.
+    """Evaluate systems, and fail if they are not good enough, as a test in CI does.
 
-    The arguments are those of `kraq_dspy.eval.evaluate`. The run is written to `out`, to be the base of the next ones;
-    without it, nothing is kept. What counts as better is told by `kraq_dspy.eval.gate.worse_checks`.
+    Args:
+        systems: the systems, as `kraq_dspy.evaluate` takes them.
+        devset: the questions.
+        at_least: the least mean, by metric.
+        no_worse_than: the folder of a run that must not be better (`kraq_dspy.eval.gate.worse_checks`).
+        out: the folder of this run, to be the base of later ones. Without it, nothing is kept.
+        **options: further arguments of `kraq_dspy.evaluate`.
+
+    Returns:
+        The evaluation.
+
+    Raises:
+        QualityError: if a mean is too low, or the other run was better. It is an AssertionError.
+        ValueError: without `at_least` and `no_worse_than`.
 
     >>> rows = [{"question": "Where did Ada live?", "answer": "London"}]
     >>> assert_quality("ada.kraq", rows, {"answer_found": 0.9}).mean("answer_found")
@@ -98,9 +110,15 @@ def assert_quality(
 
 
 def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> None:
-    """The contract of `ports.Retriever`. `questions` are some that find something; two or more show the most.
+    """Check that a retriever keeps the contract of `ports.Retriever`.
 
-    What `as_retriever` makes a retriever of is checked as that.
+    Args:
+        retrieve: a retriever, or anything that `as_retriever` takes.
+        questions: questions that find something; two or more show the most.
+        k: passages for each.
+
+    Raises:
+        BrokenContractError: says what is broken.
 
     >>> import kraq_dspy as kraq
     >>> with kraq.Workspace.open("ada.kraq") as space:
@@ -227,10 +245,15 @@ def check_engine(lm: dspy.BaseLM) -> None:
 
 
 def check_program(program: dspy.Module, question: str) -> None:
-    """Check what `Workspace`, the tables and the optimizers ask of a program that answers
-    questions.
+    """Check that a program keeps the contract on which `Workspace`, tables and optimizers rely.
 
-    Run it inside `dspy.context(lm=...)` with a model that answers the same request alike.
+    Args:
+        program: the program. Run the check inside `dspy.context(lm=...)` with a model that always answers
+            alike.
+        question: a question that it can answer.
+
+    Raises:
+        BrokenContractError: says what is broken.
 
     >>> with dspy.context(lm=dspy.LM("openai/gpt-4o-mini", temperature=0)):  # doctest: +SKIP
     ...     check_program(MyProgram(), "Where did Ada live?")
@@ -262,9 +285,12 @@ def check_program(program: dspy.Module, question: str) -> None:
 
 @dataclass(frozen=True)
 class ScopeReport:
-    """What `check_scope` looked at: how many outputs of programs, retrievers and the rest, and how many prompts.
+    """What `check_scope` looked at.
 
-    `left_out` has what could not be asked, such as programs whose data was not prepared, with the reason.
+    Attributes:
+        outputs: the number of outputs of programs, retrievers and the rest.
+        prompts: the number of prompts.
+        left_out: what could not be asked, such as programs whose data was not prepared, with the reason.
     """
 
     outputs: int
@@ -281,19 +307,29 @@ def check_scope(
     programs: Sequence[str] | None = None,
     retrievers: Sequence[str] | None = None,
 ) -> ScopeReport:
-    """Check that nothing that `scope` may not read comes out of the index, or into a prompt.
+    """Check that nothing that a scope may not read comes out of the index, or into a prompt.
+
+    Args:
+        space: the open index, with the models that the programs use.
+        scope: the scope.
+        secrets: words and names, in any case, of documents that the scope may not read, and of no others.
+        questions: questions that lead near the secrets without naming them.
+        programs: names of programs; by default all of this library.
+        retrievers: names of retrievers; by default all of this library.
+
+    Returns:
+        How many outputs and prompts it looked at, and what it could not ask.
+
+    Raises:
+        BrokenContractError: says where a secret came out.
+        ValueError: if no secret is in what the owner may read, so that the check would show nothing.
+
+    It reads answers, hits, notes and all else of a prediction, the text of errors, prompts, starters, and
+    every record and file of the view.
 
         def test_the_board_s_papers_stay_with_the_board() -> None:
             with kraq.Workspace.open("docs.kraq") as space:
                 check_scope(space, Scope(["staff"]), ["Project Nightingale"], ["What will be built next year?"])
-
-    `secrets` are words and names that stand in documents which the scope may not read, and in no others: case does not
-    matter. `questions` are asked of every program over every retriever (all of this library, unless some are named)
-    with the models of `space`; choose such as lead near the secrets without naming them. Looked at are answers, hits,
-    notes and all else of a prediction, the text of errors, prompts, starters, every record of the view and its files.
-
-    Raises BrokenContractError, which says where a secret came out. Raises ValueError if no secret stands in what the
-    owner may read: then the check would show nothing.
     """
     watcher = _PromptWatcher()
     with space.scoped(Scope.everything()) as owner:

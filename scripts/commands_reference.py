@@ -1,8 +1,9 @@
 """Writes docs/reference/commands.md from the commands themselves: `python scripts/commands_reference.py`."""
 
 import inspect
+import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +24,29 @@ with 0 when it is done, 1 when it failed, 2 for wrong use or settings, and 130 w
 """
 
 
-SHARED = 4
-"""Commands that take an option in the same words; from so many on, the page explains the option once."""
-COLUMNS = "| option | meaning | default |\n|---|---|---|"
+VALUES = {
+    "<int range>": "N", "<int>": "N", "<float range>": "X",
+    "<str>": "TEXT", "<list[str]>": "TEXT ...", "<path>": "PATH",
+}  # fmt: skip
+"""What stands for a value in place of typer's name of its type."""
 
 
 def reference() -> str:
     """The page: groups, commands and options in the order of help; what many commands share, once before them."""
     root: Any = get_command(make_app())
     context = typer.Context(root, info_name="kraq")
-    counts = Counter(
-        row
-        for commands in COMMANDS.values()
-        for name in commands
-        for command, words in _leaves(root.commands[name], f"kraq {name}")
-        for row in _rows(command.params, typer.Context(command, info_name=words))
-    )
-    shared = {row for row, count in counts.items() if count >= SHARED and row.startswith("| `-")}
+    names = [name for commands in COMMANDS.values() for name in commands]
+    rows_of = {name: _rows_of_leaves(root.commands[name], f"kraq {name}") for name in names}
+    shared = _common([list(dict.fromkeys(itertools.chain(*leaves))) for leaves in rows_of.values()], set())
     parts = [
-        HEAD, _overview(root), "## Options of every command", "\n".join([COLUMNS, *_rows(root.params, context)]),
-        "## Options that several commands take", "\n".join([COLUMNS, *(row for row in counts if row in shared)]),
+        HEAD, _overview(root), "## Options of every command", "\n".join(_rows(root.params, context)),
+        "## What several commands take", "\n".join(shared),
     ]  # fmt: skip
     for panel, commands in COMMANDS.items():
         parts.append(f"## {panel}")
         for name in commands:
-            parts.extend(_sections(root.commands[name], f"kraq {name}", shared))
+            of_group = _common(rows_of[name], set(shared))
+            parts.extend(_sections(root.commands[name], f"kraq {name}", set(shared), of_group))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -62,30 +61,43 @@ def _overview(root: Any) -> str:
     return "\n".join(rows)
 
 
-def _leaves(command: Any, words: str) -> Iterator[tuple[Any, str]]:
-    """The command, or those of a group, each with the words that call it."""
+def _rows_of_leaves(command: Any, words: str) -> list[list[str]]:
+    """The lines of the command, or of each command of a group."""
     if not hasattr(command, "commands"):
-        yield command, words
-        return
-    for name, member in command.commands.items():
-        yield from _leaves(member, f"{words} {name}")
+        return [_rows(command.params, typer.Context(command, info_name=words))]
+    return [rows for name, member in command.commands.items() for rows in _rows_of_leaves(member, f"{words} {name}")]
 
 
-def _sections(command: Any, words: str, shared: set[str]) -> Iterator[str]:
+def _common(lists: Sequence[Sequence[str]], known: set[str]) -> list[str]:
+    """The lines that several lists have and nobody knows yet; of those with one name the most frequent."""
+    counts = Counter(row for rows in lists for row in rows if row not in known)
+    chosen: dict[str, str] = {}
+    for row, count in counts.most_common():
+        if count > 1:
+            chosen.setdefault(_name(row), row)
+    return [row for row in counts if row in chosen.values()]
+
+
+def _name(row: str) -> str:
+    return row.partition("`")[2].partition("`")[0]
+
+
+def _sections(command: Any, words: str, shared: set[str], of_group: Sequence[str] = ()) -> Iterator[str]:
     context = typer.Context(command, info_name=words)
     if hasattr(command, "commands"):
-        yield f"### `{words}`\n\n{_text(command.help)}"
+        together = "\n\nIts commands share:\n\n" + "\n".join(of_group) if of_group else ""
+        yield f"### `{words}`\n\n{_text(command.help)}{together}"
         for name, member in command.commands.items():
-            yield from _sections(member, f"{words} {name}", shared)
+            yield from _sections(member, f"{words} {name}", {*shared, *of_group})
         return
     arguments = " ".join(
         _argument(parameter) for parameter in command.params if parameter.param_type_name == "argument"
     )
     rows = _rows(command.params, context)
     own = [row for row in rows if row not in shared]
-    also = [row.split(" | ")[0].removeprefix("| ").split(", ")[0].split(" ")[0] for row in rows if row in shared]
+    also = [f"`{_name(row)}`" for row in rows if row in shared and _name(row).startswith("-")]
     parts = [f"### `{f'{words} {arguments}'.strip()}`", _text(command.help)]
-    parts += ["\n".join([COLUMNS, *own])] if own else []
+    parts += ["\n".join(own)] if own else []
     parts += [f"Also: {', '.join(also)}."] if also else []
     yield "\n\n".join(parts)
 
@@ -100,7 +112,7 @@ def _text(text: str | None) -> str:
 
 
 def _rows(parameters: Any, context: Any) -> list[str]:
-    """A row of the table for each parameter, a command's own options first."""
+    """A line for each parameter, a command's own options first."""
     rows = []
     for parameter in sorted(parameters, key=lambda each: bool(each.rich_help_panel)):  # its own options first
         if parameter.name in ("install_completion", "show_completion"):
@@ -110,11 +122,12 @@ def _rows(parameters: Any, context: Any) -> list[str]:
         else:
             flags = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
             value = parameter.display_type_rich(context) or ""
-            names = f"{flags} {value}".strip()
+            names = f"{flags} {VALUES.get(value, value.strip('<>'))}".strip()
         shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
-        default = "" if shown in (None, False, "", ()) or parameter.required else f"`{shown}`"
-        meaning = f"{_text(parameter.help)}{' (required)' if parameter.required else ''}"
-        rows.append(f"| {names.replace('|', chr(92) + '|')} | {meaning.replace('|', chr(92) + '|')} | {default} |")
+        is_option = parameter.param_type_name == "option"
+        needed = " Required." if parameter.required and is_option else ""
+        default = "" if shown in (None, False, True, "", ()) or parameter.required else f" Default: `{shown}`."
+        rows.append(f"- {names}: {_text(parameter.help)}{needed}{default}")
     return rows
 
 

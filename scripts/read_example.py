@@ -10,8 +10,8 @@ processor.
 from kraq_dspy import bundled_example
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.embedded.reading.kept import write_analyses
 from kraq_dspy.embedded.reading.reader import Reader
-from kraq_dspy.embedded.reading.shipped import write_analyses
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
 

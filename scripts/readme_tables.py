@@ -40,13 +40,12 @@ def retriever_table() -> str:
 
 
 def states_table() -> str:
-    rows = ["| signature | step | commands that load it | in Python |", "|---|---|---|---|"]
-    for name in signatures.NAMES:
-        steps = [step.name for step in STEPS.values() if name in [each.__name__ for each in step.signatures]]
-        askers = [ASKERS[each] for each in asked_by(name)]
-        commands = dict.fromkeys(f"`{command}`" for asker in askers for command in asker.commands)
-        in_python = dict.fromkeys(asker.in_python for asker in askers)
-        rows.append(f"| `{name}` | {', '.join(steps)} | {', '.join(commands)} | {'; '.join(in_python)} |")
+    """A row for each part of kraq that calls signatures, with the commands that load them."""
+    rows = ["| commands that load it | in Python | signatures |", "|---|---|---|"]
+    for key, asker in ASKERS.items():
+        names = [f"`{name}`" for name in signatures.NAMES if key in asked_by(name)]
+        commands = ", ".join(f"`{command}`" for command in asker.commands)
+        rows += [f"| {commands} | {asker.in_python} | {', '.join(names)} |"] if names else []
     return "\n".join(rows)
 
 
@@ -110,7 +109,7 @@ def _code(names: Iterable[str]) -> str:
 
 def _shown_right(step: OptimizableStep) -> Sequence[str]:
     """The fields that say what is right; of rows with questions, the one that counts."""
-    return ("answers",) if "answers" in step.right else step.right[:1] if step.name == "judging" else step.right
+    return ("answers",) if "answers" in step.right else tuple(step.right)[: 1 if step.name == "judging" else None]
 
 
 def _metrics(step: OptimizableStep) -> str:

@@ -33,21 +33,21 @@ def page() -> str:
         about = inspect.cleandoc(kind.__doc__ or "")
         if name == "roles":
             about += f" NAME is one of {roles}; a missing role falls back to `[roles.default]`."
-        parts.append(f"\n## {title}\n\n{textwrap.fill(about, 120)}\n\n{table(kind)}")
+        parts.append(f"\n## {title}\n\n{textwrap.fill(about, 120)}\n\n{lines(kind)}")
     return "".join(parts)
 
 
-def table(kind: type) -> str:
-    """One row a key: its default, what it takes, its description."""
+def lines(kind: type) -> str:
+    """One line a key: its default, what it takes, its description."""
     described = descriptions(kind)
-    rows = ["| key | default | takes | |", "|---|---|---|---|"]
+    rows = []
     for key, option in options_of(kind).items():
-        rows.append(f"| `{key}` | {default_in_toml(option.default)} | {option.takes} | {described[key]} |")
+        rows.append(f"- `{key}`, {option.takes}, default {default_in_toml(option.default)}: {described[key]}")
     return "\n".join(rows) + "\n"
 
 
 def descriptions(kind: type) -> dict[str, str]:
-    """The text under each field of a class, on one line. KeyError in `table` for a field without one."""
+    """The text under each field of a class, on one line. KeyError in `lines` for a field without one."""
     tree: Any = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     return {
         ast.unparse(field.target): " ".join(str(ast.literal_eval(text.value)).split())

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from kraq_dspy.embedded.reading.pipeline import pipeline
+from kraq_dspy.embedded_model import has_embedded_model
 from kraq_dspy.ports import Vectors
 from tests.warm import WarmShell as WarmShell
 
@@ -84,7 +84,10 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def parser_of_this_process() -> None:
     """A process that has loaded the parser parses a few passages itself, so that small indexes start no other."""
-    pipeline()
+    if has_embedded_model():
+        from kraq_dspy.embedded.reading.pipeline import pipeline
+
+        pipeline()
 
 
 @pytest.fixture(autouse=True)

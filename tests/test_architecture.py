@@ -24,6 +24,7 @@ FLOORS = (
     "language",
     "signatures",
     "embedded",
+    "embedded_model",
     "models",
     "steps",
     "spec",
@@ -69,6 +70,11 @@ def test_the_picture_of_the_packages_is_the_order_of_the_thresholds_and_what_is_
 def test_no_package_imports_one_that_stands_on_it() -> None:
     upward = [(file, target) for file, package, target in imports() if FLOORS.index(target) > FLOORS.index(package)]
     assert upward == []
+
+
+def test_the_room_of_the_embedded_model_is_known_at_one_place() -> None:
+    known = {file for file, package, target in imports() if target == "embedded" and package != "embedded"}
+    assert known == {"embedded_model"}
 
 
 def test_each_step_of_a_walk_stands_in_the_file_that_the_picture_names() -> None:

@@ -74,7 +74,7 @@ def test_the_wheel_runs_from_elsewhere_and_takes_its_example_along(wheel: Path, 
     environment = {**os.environ, "PYTHONPATH": str(package)}
     for words, expected in (
         (["-c", find], str(package / EXAMPLE)),
-        (["-m", "kraq_dspy", "demo", "--help"], "--quick"),
+        (["-m", "kraq_dspy", "demo", "--help"], "--first"),
     ):
         done = subprocess.run(
             [sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
@@ -92,7 +92,7 @@ def test_the_wheel_answers_in_an_environment_that_holds_nothing_else(wheel: Path
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for command in (
         [python, "-m", "pip", "install", "-q", str(wheel)],
-        [str(tmp_path / "fresh" / "bin" / "kraq"), "demo", "--quick"],
+        [str(tmp_path / "fresh" / "bin" / "kraq"), "demo", "--first", "10"],
     ):
         done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-2000:]

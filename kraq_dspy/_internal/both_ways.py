@@ -123,7 +123,15 @@ async def parts_of(stream: Any) -> AsyncGenerator[Any, None]:
 async def at_once(
     work: Callable[[Item], Coroutine[Any, Any, Result]], items: Sequence[Item], *, limit: int | None = None
 ) -> list[Result]:
-    """`work` of every item, at most `limit` at a time (None: all), in threads or as tasks, in the order of `items`.
+    """Run work on every item, several at a time, in threads or as tasks.
+
+    Args:
+        work: an asynchronous function of one item.
+        items: the items.
+        limit: how many to work on at once; None for all.
+
+    Returns:
+        The results in the order of the items.
 
     >>> async def doubled(number: int) -> int:
     ...     return 2 * number

@@ -147,9 +147,17 @@ def option(
     most: float | None = None,
     counts: str = "",
 ) -> Any:
-    """A field of a dataclass of options: `k: int = option(15, "Passages in all.", least=1)`.
+    """Declare a field of a dataclass of options: `k: int = option(15, "Passages in all.", least=1)`.
 
-    Numbers below `least` or above `most` are refused; `counts` as in `Option`.
+    Args:
+        default: the default; without it, the option is required.
+        help: what the option does, for help and reference.
+        least: the least number allowed.
+        most: the largest number allowed.
+        counts: what a number counts, for messages (`Option`).
+
+    Returns:
+        The field.
 
     >>> option(15, "Passages in all.", least=1).default
     15

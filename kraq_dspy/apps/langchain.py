@@ -16,17 +16,27 @@ with needs("langchain-core", "langchain", "A LangChain retriever"):
 
 
 class LangChainRetriever(BaseRetriever):
-    """Goes wherever LangChain takes a retriever.
+    """A retriever for LangChain.
+
+    Args:
+        retrieve: a retriever of a `Workspace`, or anything that `as_retriever` takes.
+        k: the number of documents, 1 or more.
+        filters: conditions on the metadata of chunks.
+        name: LangChain's name of it.
+        tags: LangChain's tags.
+        metadata: LangChain's metadata.
+
+    Raises:
+        ValueError: at a call, for an empty question.
+        IndexStateError: at a call, for a closed index.
+
+    A document is a chunk, with its id. Its text is the passage with its title first.
 
     >>> from kraq_dspy import Corpus
     >>> rivers = Corpus.from_texts(["The Danube flows into the Black Sea."])
     >>> retriever = LangChainRetriever(retrieve=rivers.retriever, k=1)
     >>> [document.page_content for document in retriever.invoke("Where does the Danube end?")]
     ['The Danube flows into the Black Sea.']
-
-    `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
-    chunks' metadata. A document is a chunk: its id is the chunk's, its text the passage as our programs show it, title
-    first. Raises what `retrieve` raises: ValueError for an empty question, IndexStateError for a closed index, ...
     """
 
     retrieve: Any

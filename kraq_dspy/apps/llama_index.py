@@ -17,17 +17,25 @@ SHOWN = "title"
 
 
 class LlamaIndexRetriever(BaseRetriever):
-    """Goes wherever LlamaIndex takes a retriever.
+    """A retriever for LlamaIndex.
+
+    Args:
+        retrieve: a retriever of a `Workspace`, or anything that `as_retriever` takes.
+        k: the number of nodes, 1 or more.
+        filters: conditions on the metadata of chunks.
+        **options: options of LlamaIndex's `BaseRetriever`.
+
+    Raises:
+        ValueError: for a `k` below 1, and at a call for an empty question.
+        IndexStateError: at a call, for a closed index.
+
+    A node is a chunk, with its id, its span, and its document as source.
 
     >>> from kraq_dspy import Corpus
     >>> rivers = Corpus.from_texts(["The Danube flows into the Black Sea."])
     >>> retriever = LlamaIndexRetriever(rivers.retriever, k=1)
     >>> [node.text for node in retriever.retrieve("Where does the Danube end?")]
     ['The Danube flows into the Black Sea.']
-
-    `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
-    chunks' metadata. A node is a chunk, with its id, its span and its document as source. Raises what `retrieve`
-    raises, and ValueError for a `k` below 1.
     """
 
     def __init__(self, retrieve: RetrieverLike, k: int = 10, filters: Filters | None = None, **options: Any) -> None:

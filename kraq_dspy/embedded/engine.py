@@ -24,8 +24,8 @@ from kraq_dspy.embedded.answer import UNKNOWN, Similar, account, answer, rated_p
 from kraq_dspy.embedded.asking import templates
 from kraq_dspy.embedded.fitting import fitted
 from kraq_dspy.embedded.names import names_in
-from kraq_dspy.embedded.otherwise import in_other_words
 from kraq_dspy.embedded.prompt import Task, read_task, write_answer
+from kraq_dspy.embedded.rewrite import in_other_words
 from kraq_dspy.embedded.testset import checks, facts, over_many, over_two
 from kraq_dspy.errors import ModelError
 from kraq_dspy.language.follow_ups import complete_question

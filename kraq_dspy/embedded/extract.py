@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kraq_dspy.embedded.names import frequent_terms, has_capitals, is_name, kind_of, names_in, without_words
-from kraq_dspy.embedded.reading.analysis import Analysis, Link as ParsedLink
 from kraq_dspy.embedded.reading.reader import reader, title_and_text
 from kraq_dspy.embedded.reading.vocabulary import names_a_part
+from kraq_dspy.language.analysis import Analysis, Link as ParsedLink, Reading
 from kraq_dspy.language.text import clipped, sentences, words
 from kraq_dspy.language.vocabulary import STOP
 
@@ -21,17 +21,6 @@ Link = tuple[str, str, str, str]
 """Source, target, predicate, and the sentence that links them."""
 Claim = tuple[str, str, str]
 """Subject, object, and the sentence that says something of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """All that was found. `entities` maps a name to (type, description); `links` are (source, target, predicate,
-    sentence) and `claims` (subject, object, sentence), in reading order; the object is "" unless the sentence is about
-    two names alone."""
-
-    entities: dict[str, tuple[str, str]]
-    links: list[Link]
-    claims: list[Claim]
 
 
 def first_reading(passage: str) -> dict[str, object]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from kraq_dspy.embedded.word_forms import base_of
 from kraq_dspy.language.text import WORD, stem
 from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.language.word_forms import base_of
 
 _TABLE = tomllib.loads(Path(__file__).with_name("meaning.toml").read_text("utf-8"))
 _IRREGULAR: dict[str, str] = dict(pair.split("/") for pair in _TABLE["irregular"].split())

@@ -130,22 +130,6 @@ def is_name(title: str) -> bool:
     return 0 < len(parts) <= 6 and all(part[0].isupper() for part in longer) and not re.search(r"[?!:]| - ", title)
 
 
-def with_another_name(text: str, name: str, other: str) -> str:
-    """The text with another name in the place of one of its own, if that is a whole word; as it is if it has none.
-
-    Scripts without spaces have no whole words: there a name is replaced anywhere.
-
-    >>> with_another_name("Where did Adam meet Ada?", "Ada", "Eve")
-    'Where did Adam meet Eve?'
-    >>> with_another_name("艾达住在哪里？", "艾达", "夏娃")
-    '夏娃住在哪里？'
-    """
-    if not name:
-        return text
-    letter = rf"(?!{UNSPACED.pattern})\w"
-    return re.sub(rf"(?<!{letter}){re.escape(name)}(?!{letter})", lambda _: other, text)
-
-
 def without_words(names: Iterable[str], text: str) -> list[str]:
     """Return those that are no common word of the text: "Rank" names nothing if "rank" is a word
     like others."""

@@ -1,8 +1,8 @@
 """Writes question-answer pairs of a passage: a template asks, and words of the passage answer."""
 
 from kraq_dspy.embedded.answer import Similar, short_answer
-from kraq_dspy.embedded.asking.templates import NOTHING_NAMED, question_about
-from kraq_dspy.language.text import clipped, distinct, parted, sentences
+from kraq_dspy.embedded.asking.templates import question_about
+from kraq_dspy.language.text import NOTHING_NAMED, clipped, distinct, parted, sentences
 
 
 def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:

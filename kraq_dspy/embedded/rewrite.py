@@ -1,6 +1,9 @@
 """Puts a question in other words, and in its parts."""
 
 import re
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
 
 from kraq_dspy.embedded.names import names_in
 from kraq_dspy.language.text import WORD, sentences, words
@@ -16,6 +19,10 @@ EITHER = re.compile(
 
 LONG = 20  # words
 LONGEST_COMPARISON = 400  # characters of a question that compares two things
+_TABLE = tomllib.loads(Path(__file__).with_name("other_words.toml").read_text("utf-8"))
+"""Words that people use for those that texts tell facts with."""
+OTHER_WORDS: dict[str, str] = {**_TABLE["verbs"], **_TABLE["nouns"], **_TABLE["others"]}
+_WORD_WITH_ARTICLE = re.compile(r"(?:(?<![\w’'-])(?P<article>[Aa])n? )?(?<![\w’'-])(?P<word>[a-z]+)(?![\w’'-])")
 
 
 def keywords(question: str) -> list[str]:
@@ -79,3 +86,25 @@ def sub_questions(question: str) -> list[str]:
     if len(parts) < 2 or not all(names_in(part.partition(" ")[2]) for part in parts):
         return [question.strip()]
     return [f"{part[:1].upper()}{part[1:].rstrip('?')}?" for part in parts]
+
+
+def in_other_words(question: str, avoid: Collection[str]) -> str:
+    """Return the question with other words for those of `avoid` that the table has; as it is where it has none of them.
+
+    Names and numbers stay. Each word is put for one of the same form, so the sentence stays whole.
+
+    >>> in_other_words("When was the film directed by Tim Burton released?", ["film", "directed", "released"])
+    'When was the movie directed by Tim Burton released?'
+    """
+    avoided = {word.lower() for word in avoid}
+
+    def put(match: re.Match[str]) -> str:
+        word, article = match["word"], match["article"]
+        if word not in avoided or word not in OTHER_WORDS:
+            return match[0]
+        other = OTHER_WORDS[word]
+        if article is None:
+            return other
+        return f"{article}{'n' if other[0] in 'aeio' else ''} {other}"
+
+    return _WORD_WITH_ARTICLE.sub(put, question)

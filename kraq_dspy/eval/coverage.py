@@ -29,12 +29,16 @@ class CoveredCommunity:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """All communities, those of the most passages first.
+    """The communities of an index, and which of them questions touch.
 
-    `refused` are ids of questions that the documents do not answer, as `kraq ask` tells it by the threshold of the
-    index; None for an index without a threshold. `far` are ids of the others that are near no passage: they touch
-    nothing, and some of them have an answer. `unanticipated` are ids of questions that touch a community, and to
-    which no question of the index is near.
+    Attributes:
+        communities: all communities, those with the most passages first.
+        questions: the number of questions.
+        refused: ids of questions that the documents do not answer, by the refusal threshold of the index;
+            None without one.
+        far: ids of the other questions that are near no passage. They touch nothing, though some may have an
+            answer.
+        unanticipated: ids of questions that touch a community, and to which no question of the index is near.
     """
 
     communities: tuple[CoveredCommunity, ...]
@@ -57,14 +61,23 @@ class Coverage:
 
 
 def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float = ABOUT) -> Coverage:
-    """Tell which communities the questions touch. No language model is asked.
+    """Find the communities that questions touch. It calls no language model.
 
-    A question touches the communities of the documents that it names as evidence; without any, those of the three
-    nearest passages that are near it, by a cosine of `about` or more. A passage belongs to the smallest community of
-    the broadest level that has it; passages without one count as a community for each document. A question of the
-    index anticipates one if their cosine is .6 or more.
+    Args:
+        space: the open index.
+        examples: the questions, with or without evidence.
+        about: the least cosine at which a passage is near a question, in [-1, 1].
 
-    Raises IndexStateError for an index without communities.
+    Returns:
+        The communities, with the questions that touch each.
+
+    Raises:
+        IndexStateError: for an index without communities.
+
+    A question touches the communities of its gold documents. Without any, it touches those of the three
+    nearest passages, if they are near it. A passage belongs to the smallest community of the broadest level
+    that has it. Passages without one count as a community for each document. A question of the index
+    anticipates one if their cosine is 0.6 or more.
     """
     index = space.index
     chunks = list(index.all(Chunk))

@@ -46,11 +46,24 @@ _SHOWN = 200  # characters of a broken reply in a message
 
 @dataclass(frozen=True)
 class ForeignSystem:
-    """How a system elsewhere is asked; one of `url`, `mcp` and `command` says where.
+    """A system that runs elsewhere, and how to ask it. Exactly one of `url`, `mcp` and `command` says where.
 
-    `texts` and `answer` are paths into the JSON reply: names and numbers with dots, `*` for each item. `tool` and
-    `argument` are those of an MCP server; `arguments` are further ones. `timeout` is in seconds. Values of `headers`
-    may name a variable of the environment: "Bearer $TOKEN". Raises ConfigError for none or several places.
+    Args:
+        url: its address; with "{question}" kraq fetches it, otherwise it posts `body`.
+        mcp: the command or address of an MCP server.
+        command: a shell command with "{question}".
+        body: the JSON to post.
+        texts: the path to the passages in the JSON reply: names and numbers with dots, `*` for each item.
+        answer: the path to the answer.
+        model: the model's name, if the address is asked as OpenAI's chat completions are.
+        tool: the tool of an MCP server.
+        argument: the name of the tool's question.
+        arguments: further arguments of the tool.
+        headers: headers of the request. Values may name a variable of the environment: "Bearer $TOKEN".
+        timeout: seconds to wait for a reply.
+
+    Raises:
+        ConfigError: for no place, or several.
     """
 
     url: str = ""

@@ -70,10 +70,21 @@ class Decision:
 
 
 def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, seed: int = 0) -> Decision:
-    """Decide between two systems by their scores over the same questions.
+    """Decide which of two systems is better, by their scores on the same questions.
 
-    Human questions decide if they can (`paired_difference`). If not, both halves have to decide alike, and the mean
-    of human questions must not point the other way. Questions that one of the systems has no score for are left out.
+    Args:
+        first: the name of one system.
+        second: the name of the other.
+        scores: the scores of `first`, by half ("made", "own", "people") and question id.
+        other: the scores of `second`, in the same form.
+        seed: the random seed of the tests.
+
+    Returns:
+        The decision, with its differences and its reason.
+
+    Human questions decide if they can (`paired_difference`). Otherwise both halves must decide alike, and the
+    mean of human questions must not point the other way. Questions that one of the systems has no score for
+    are left out.
 
     >>> halves = {half: {f"q{n}": 1.0 for n in range(30)} for half in ("made", "own")}
     >>> worse = {half: {f"q{n}": float(n % 2) for n in range(30)} for half in ("made", "own")}
@@ -115,7 +126,7 @@ def scores_by_half(rows: Iterable[ResultRow], metric: str) -> dict[str, dict[str
     """The scores of one system by half and question id; a question that failed counts as 0, and one that the metric is
     not defined for does not count."""
     scores: dict[str, dict[str, float]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda each: each.question_id):
         half = row.extra.get("half")
         if half and metric not in row.extra.get("undefined", ()):
             scores.setdefault(str(half), {})[row.question_id] = row.metrics.get(metric, 0.0)

@@ -48,9 +48,13 @@ FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class QuestionColumns:
-    """Names of columns if they are not found by themselves (`QUESTION`, `ANSWERS`, `DOCUMENTS` list those that are).
+    """Names of columns that kraq does not find by itself. `QUESTION`, `ANSWERS` and `DOCUMENTS` list those that
+    it finds.
 
-    `documents` names the documents that hold the evidence.
+    Args:
+        question: the column with the question.
+        answers: the column with the right answers.
+        documents: the column with the ids of the documents that hold the evidence.
 
     >>> read_questions([{"ask": "Which city?", "right": "Oslo"}], QuestionColumns("ask", "right"))[0].answers
     ('Oslo',)
@@ -77,12 +81,19 @@ FOUND = QuestionColumns()
 
 
 def read_questions(source: QuestionSource, columns: QuestionColumns = FOUND, *, encoding: str = "") -> list[Example]:
-    """The questions, in order. Answers and documents may be missing; a cell with a JSON list holds several.
+    """Read questions from a file or an object, in their order.
 
-    A file is read as a corpus is: any common mark between cells, UTF-16, and with `encoding` others; empty rows are
-    passed over. A pandas DataFrame, a `datasets.Dataset` and a dictionary of columns are taken, too.
+    Args:
+        source: a csv, tsv, jsonl, json or parquet file, the folder of a data set, rows, `dspy.Example`s, a
+            pandas DataFrame, a `datasets.Dataset` or a dictionary of columns.
+        columns: names of columns that kraq does not find by itself.
+        encoding: the encoding of a file that is not UTF-8.
 
-    Raises EvaluationError for a file that cannot be read, a row without a question, and a column that is not there.
+    Returns:
+        The questions. Answers and documents may be missing; a cell with a JSON list holds several.
+
+    Raises:
+        EvaluationError: for a file that cannot be read, a row without a question, or an absent column.
 
     >>> [example.answers for example in read_questions([{"question": "Which city?", "answer": "Oslo"}])]
     [('Oslo',)]

@@ -60,11 +60,20 @@ class Comparison:
 
 
 def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
-    """Bias-corrected and accelerated (BCa) bootstrap interval of the mean (Efron, 1987).
+    """Estimate a mean with its bias-corrected and accelerated (BCa) bootstrap interval (Efron, 1987).
 
-    BCa rather than percentile, because per-question scores are often skewed (most right, few wrong). A bootstrap cannot
-    tell what it has not seen: if all scores are the same share, the ends are those of Wilson's interval (1927). Equal
-    scores beyond [0, 1], of a metric of one's own, have an interval without width.
+    Args:
+        scores: a score for each question, `[n_questions]`.
+        confidence: the level of the interval, in (0, 1).
+        resamples: how many samples to draw.
+        seed: the random seed; the same seed gives the same interval.
+
+    Returns:
+        The mean and the ends of its interval, in the unit of the scores.
+
+    Scores of questions are often skewed, so a percentile interval would be off. If all scores are the same
+    share, the ends are those of Wilson's interval (1927). Equal scores outside of [0, 1] have an interval of
+    width 0.
 
     >>> bootstrap_mean([1, 1, 0, 1, 1, 1, 0, 1]).estimate
     0.75
@@ -239,9 +248,18 @@ def _largest_difference(system: Scores, baseline: Scores) -> float:
 
 
 def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
-    """BCa interval of mean(system) - mean(baseline), resampling questions, so that the pairs stay together.
+    """Estimate the difference of two means with its BCa bootstrap interval over questions.
 
-    To judge a difference, take `paired_difference`, whose interval agrees with the test.
+    Args:
+        system: a score for each question, `[n_questions]`.
+        baseline: the other system's scores on the same questions, `[n_questions]`.
+        resamples: how many samples to draw.
+        seed: the random seed.
+
+    Returns:
+        mean(system) - mean(baseline) and the ends of its 95 % interval.
+
+    To judge a difference, use `paired_difference`, whose interval agrees with the test.
 
     >>> bootstrap_difference([1, 1, 0, 1], [0, 1, 0, 0]).estimate
     0.5
@@ -250,11 +268,20 @@ def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = R
 
 
 def permutation_test(system: Scores, baseline: Scores, *, resamples: int = RESAMPLES, seed: int = 0) -> Test:
-    """Paired randomisation test of the mean difference, two-sided (Noreen, 1989; for retrieval Smucker et al., 2007).
+    """Run a two-sided paired randomization test of the mean difference (Noreen, 1989; Smucker et al., 2007).
 
-    Under the null hypothesis, system and baseline swap their scores on a question at no cost. Exact where the swaps of
-    the questions on which they differ are fewer than `resamples`; else (count + 1) / (resamples + 1), which is never 0
-    (Phipson and Smyth, 2010).
+    Args:
+        system: a score for each question, `[n_questions]`.
+        baseline: the other system's scores on the same questions, `[n_questions]`.
+        resamples: how many random swaps to try.
+        seed: the random seed.
+
+    Returns:
+        The test, with its p in (0, 1].
+
+    Under the null hypothesis, the two scores of a question may be swapped. The test is exact if there are
+    fewer swaps than `resamples`. Otherwise p is (count + 1) / (resamples + 1), which is never 0 (Phipson and
+    Smyth, 2010).
 
     >>> permutation_test([1, 1, 0, 1], [0, 1, 0, 0]).p_value
     0.5
@@ -309,7 +336,15 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def compare(system: Scores, baseline: Scores, *, seed: int = 0) -> Comparison:
-    """Both means and their difference with intervals, and the paired randomisation test.
+    """Compare two systems on the same questions.
+
+    Args:
+        system: a score for each question, `[n_questions]`.
+        baseline: the other system's scores on the same questions, `[n_questions]`.
+        seed: the random seed of intervals and test.
+
+    Returns:
+        Both means and their difference with 95 % intervals, and the paired randomization test.
 
     >>> compare([1, 1, 0, 1], [0, 1, 0, 0]).difference.estimate
     0.5

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,15 @@ class SystemSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One table on one data set. `missing` counts the questions that a system was not asked yet (an unfinished run).
+    """One table on one data set.
 
-    `decisions` by metric are those of a test set's two halves on each pair of systems; a metric that one half is not
-    defined for has none.
+    Attributes:
+        header: what was run, on which questions.
+        baseline: the system that the others are compared with.
+        systems: the systems, each with its means, intervals and differences.
+        missing: the number of questions that each system was not asked yet, in an unfinished run.
+        rows: each question with each system's answer and scores.
+        decisions: by metric, what the two halves of a test set decide on each pair of systems.
 
     >>> rows = [ResultRow("q1", "rag", metrics={"right": 1.0}), ResultRow("q2", "rag", metrics={"right": 0.0})]
     >>> summarise_run(RunHeader("mine", "questions", {}, {}, {}), rows).systems[0].cells["right"].interval.estimate
@@ -183,15 +189,16 @@ def summarise_run(
     for name, own in by_system.items():
         if len(own) < n_asked:
             missing[name] = n_asked - len(own)
-    decided = {metric: tuple(decisions(rows, metric, seed=seed)) for metric in metrics}
+    decided = {metric: tuple(decisions(list(chain(*by_system.values())), metric, seed=seed)) for metric in metrics}
     decided = {metric: own for metric, own in decided.items() if own}
     return RunSummary(header, baseline, systems, missing, tuple(rows), decided)
 
 
 def _rows_by_system(rows: Sequence[ResultRow], named: Iterable[str]) -> dict[str, list[ResultRow]]:
-    """The rows of each system: those that the run named, in that order, then the others."""
+    """The rows of each system, those that the run named in that order, then the others; in the order of the questions'
+    ids, whichever was answered first."""
     by_system: dict[str, list[ResultRow]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda each: each.question_id):
         by_system.setdefault(row.system, []).append(row)
     order = dict.fromkeys([*(name for name in named if name in by_system), *by_system])
     return {name: by_system[name] for name in order}

@@ -26,13 +26,19 @@ SIGNATURES: Mapping[str, Any] = {"generator": GenerateQuestion, "asker": WordQue
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Inputs and outputs of a step, by field name.
+    """Inputs and outputs of a step, to train a model on.
+
+    Args:
+        id: its id.
+        inputs: the input fields.
+        outputs: the output fields.
+        source: the data set or index that it comes from.
+        example_id: the id of the question there.
+        document_ids: ids of the evidence.
+        model: the model that wrote what was not given; empty for none.
 
     >>> Pair.generator("Ada wrote notes.", "What did Ada write?", source="notes", example_id="1").outputs
     {'question': 'What did Ada write?'}
-
-    `source` names the data set or the index, `example_id` the question there, `document_ids` the evidence, `model` who
-    wrote what was not given, or "".
     """
 
     id: str
@@ -55,7 +61,17 @@ class Pair:
 
 
 def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
-    """The pairs of a file. Raises TrainingError if it is absent or empty, and names the line that lacks a field.
+    """Read the pairs of a file.
+
+    Args:
+        path: JSON lines.
+        kind: the step: "generator", "asker" or "drafter".
+
+    Returns:
+        The pairs, in their order.
+
+    Raises:
+        TrainingError: if the file is absent or empty, or a line lacks a field.
 
     >>> _ = Path("pairs.jsonl").write_text('{"summary": "Ada wrote notes.", "question": "What did Ada write?"}')
     >>> read_pairs(Path("pairs.jsonl"))[0].inputs
@@ -117,7 +133,14 @@ def plain_pairs(pairs: Sequence[Pair], sources: Collection[str] = ()) -> tuple[l
 
 
 def chats_of(pairs: Sequence[Pair], kind: str) -> list[Chat]:
-    """Each pair as the messages that the step's model gets, and the reply that it should give.
+    """Make chats of pairs: the messages of the step, and the reply that its model should give.
+
+    Args:
+        pairs: the pairs.
+        kind: the step: "generator", "asker" or "drafter".
+
+    Returns:
+        A list of messages for each pair.
 
     >>> pair = Pair.generator("Ada wrote notes.", "What did Ada write?", source="notes", example_id="1")
     >>> [message["role"] for message in chats_of([pair], "generator")[0]]

@@ -35,9 +35,15 @@ class LocalJob(TrainingJob):
 
 
 class LocalLoRA(Provider):
-    """Trains an adapter in this process, in a folder of its own under `out`; the tuned model shares the base's weights.
+    """Trains LoRA adapters in this process, for DSPy's fine-tuning optimizers. The tuned model shares the base's
+    weights.
 
-    `settings` hold what DSPy's `train_kwargs` do not say. A model that has an adapter already is trained on from there.
+    Args:
+        out: the folder of the adapters; each training has its own folder in it.
+        settings: what DSPy's `train_kwargs` do not say.
+        progress: is called as a training advances.
+
+    A model that has an adapter is trained further from it.
 
     >>> lm = dspy.LM("transformers/models/small", provider=LocalLoRA(Path("adapters"), TrainSettings(epochs=1)))
     """
@@ -86,7 +92,18 @@ class LocalLoRA(Provider):
 
 
 def finetunable_lm(settings: RoleSettings, out: Path, train: TrainSettings | None = None) -> KraqLM:
-    """A role's model that DSPy's fine-tuning optimizers can train. Raises ConfigError and what `make_lm` does.
+    """Make a role's model that DSPy's fine-tuning optimizers can train.
+
+    Args:
+        settings: the role.
+        out: the folder of the adapters.
+        train: how to train; by default as the KRAQ paper.
+
+    Returns:
+        The model.
+
+    Raises:
+        ConfigError: for a model that cannot be trained, and as `make_lm`.
 
     >>> lm = finetunable_lm(RoleSettings(model="transformers/models/small"), Path("adapters"))  # doctest: +SKIP
     >>> tuned = dspy.BootstrapFinetune(metric=metric).compile(program, rows, teacher)  # doctest: +SKIP

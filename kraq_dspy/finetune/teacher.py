@@ -95,12 +95,26 @@ def pairs_from_dataset(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> TeachingReport:
-    """Asks the role "teacher" about every question that has evidence. What is in `out` already is not asked again.
+    """Let the role "teacher" write pairs of the questions of a data set that have evidence.
+
+    Args:
+        dataset: the data set.
+        out: the JSON lines to write. The same call resumes, and repeats no call.
+        models: the models by role.
+        kind: the step to train: "generator" or "drafter".
+        step: the predictor that asks the teacher; by default `TEACHING[kind]`.
+        limit: the most questions; None for all.
+        progress: is called as the work advances.
+
+    Returns:
+        How many pairs there are, and how many were rejected.
+
+    Raises:
+        TrainingError: if no question names evidence.
+
+    If a summary gives its question away, the teacher gets one more try; then kraq drops the pair.
 
     >>> pairs_from_dataset(load_dataset("musique", Path("data")), Path("pairs.jsonl"), models)  # doctest: +SKIP
-
-    `step` asks the teacher, one of `TEACHING[kind]` by default. A summary that gives its question away is asked for
-    once more, then left out. Raises TrainingError when no question names evidence.
     """
     progress = progress or SilentProgress()
     texts = {document.id: f"{document.title}\n{document.text}".strip() for document in dataset.documents}

@@ -8,18 +8,27 @@ from kraq_dspy._internal.options import Checked, option
 
 @dataclass(frozen=True)
 class TrainSettings(Checked):
-    """QLoRA: r, alpha and dropout of the adapter, then how it is trained.
+    """How to train an adapter; the defaults are those of the KRAQ paper (QLoRA).
+
+    Args:
+        r: the rank of the adapter.
+        alpha: the adapter counts `alpha / r`.
+        dropout: dropout of the adapter's input, in [0, 1).
+        target_modules: the layers to adapt: "" for peft's choice, "all-linear", or names with commas.
+        quantize: "nf4" (4 bits, double quantization, by bitsandbytes), "none", or "auto": nf4 on a GPU with
+            bitsandbytes.
+        learning_rate: the peak learning rate.
+        batch_size: examples at once.
+        accumulate: batches in one step.
+        epochs: passes over the examples.
+        max_tokens: the most tokens of an example; longer ones are left out.
+        held_out: the share of examples to evaluate on, four times an epoch, with a checkpoint after each.
+        seed: the random seed of split, order and weights.
+
+    The loss is on the model's reply alone: the question in its field markers, and its end.
 
     >>> TrainSettings(r=16, epochs=1).learning_rate
     0.0002
-
-    `target_modules` are the layers that get an adapter: "" is peft's choice for the architecture (the query and value
-    projections of most), "all-linear" every linear layer, else names with commas. `quantize` is "nf4" (4 bits, double
-    quantisation, by bitsandbytes), "none", or "auto": nf4 on a GPU where bitsandbytes is installed.
-
-    The loss is on the model's reply alone, as it is served: the question within its field markers, and its end. The
-    `held_out` share is evaluated four times an epoch, with a checkpoint after each. Rows of more than `max_tokens` are
-    left out.
     """
 
     r: int = option(64, "Rank of the adapter (r).", least=1)

@@ -40,8 +40,23 @@ class LossPoint:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """An adapter that was trained. `served` is the base's name for a role ("transformers/FOLDER", "gguf/NAME"), `model`
-    the adapter's: "transformers/FOLDER#ADAPTER@HASH".
+    """A trained adapter.
+
+    Attributes:
+        folder: its folder.
+        base: the base model.
+        served: the base's name for a role: "transformers/FOLDER" or "gguf/NAME".
+        model: the adapter's name for a role: "transformers/FOLDER#ADAPTER@HASH".
+        weights_hash: a hash of its weights.
+        data_hash: a hash of the training examples.
+        settings: how it was trained.
+        quantized: whether the base was in 4 bits.
+        rows: the numbers of examples to train and to evaluate on.
+        longest: the length of the longest example, in tokens.
+        trained_parameters: the number of trained parameters.
+        curve: the losses at each checkpoint.
+        left_out: the number of examples that were too long.
+        resumed_from: the step that the run resumed from; 0 for none.
 
     >>> trained = train_adapter(chats, "models/small", Path("adapters/mine"))  # doctest: +SKIP
     >>> trained.curve[-1].held_out, trained.model  # doctest: +SKIP
@@ -73,17 +88,27 @@ def train_adapter(
     replace: bool = False,
     progress: Progress | None = None,
 ) -> Trained:
-    """Trains an adapter for `base` on the replies of `chats`, and writes it to the folder `out`.
+    """Train a LoRA adapter on the replies of chats.
+
+    Args:
+        chats: the messages of each training example, the reply last.
+        base: a folder, a hub name, or "gguf/NAME"; with "#ADAPTER", training continues from that adapter.
+        out: the folder of the adapter. The same call resumes from the last checkpoint.
+        settings: how to train; by default as the KRAQ paper.
+        replace: overwrite a finished adapter in `out`.
+        progress: is called as the training advances.
+
+    Returns:
+        The adapter, with its losses.
+
+    Raises:
+        TrainingError: for too few examples, a finished adapter, or a run to resume with other examples or
+            settings.
+        MissingExtraError: without peft.
+        ModelError: if the base does not load.
 
     >>> chats = chats_of(read_pairs(Path("pairs.jsonl")), "generator")  # doctest: +SKIP
     >>> train_adapter(chats, "models/small", Path("adapters/mine"), TrainSettings(epochs=1))  # doctest: +SKIP
-
-    `base` is a folder, a hub name, "gguf/NAME" (its weights become torch's), or one of them with "#ADAPTER": then it
-    goes on from that adapter. Interrupted, the same call goes on from the last checkpoint; with other rows or
-    settings it is refused. A finished adapter in `out` is overwritten with `replace` alone.
-
-    Raises TrainingError for too few rows and for a finished adapter, MissingExtraError without peft, ModelError when
-    the base does not load.
     """
     settings = settings or TrainSettings()
     progress = progress or SilentProgress()

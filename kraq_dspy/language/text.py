@@ -207,6 +207,10 @@ def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
     return list(words_of)
 
 
+NOTHING_NAMED = "What is this about?"
+"""The question about a text that names nothing."""
+
+
 def plain_question(names: Sequence[str]) -> str:
     """The plain English question about a name, or about the first two; "" without any.
 
@@ -216,3 +220,36 @@ def plain_question(names: Sequence[str]) -> str:
     if len(names) > 1:
         return f"What is said about {names[0]} and {names[1]}?"
     return f"What is said about {names[0]}?" if names else ""
+
+
+def with_another_name(text: str, name: str, other: str) -> str:
+    """The text with another name in the place of one of its own, if that is a whole word; as it is if it has none.
+
+    Scripts without spaces have no whole words: there a name is replaced anywhere.
+
+    >>> with_another_name("Where did Adam meet Ada?", "Ada", "Eve")
+    'Where did Adam meet Eve?'
+    >>> with_another_name("艾达住在哪里？", "艾达", "夏娃")
+    '夏娃住在哪里？'
+    """
+    if not name:
+        return text
+    letter = rf"(?!{UNSPACED.pattern})\w"
+    return re.sub(rf"(?<!{letter}){re.escape(name)}(?!{letter})", lambda _: other, text)
+
+
+_MENU_WORDS = 6  # of a heading that may be one of a menu
+_MENU = re.compile(
+    r"\b(?:newsletters?|privacy (?:policy|notice)|cookies?|subscribe|terms of (?:use|service)"
+    r"|contact us|all rights reserved|advertis\w+|share this|follow us|related (?:posts|articles|stories|content)"
+    r"|leave a (?:reply|comment)|latest (?:news|posts)|read more|more from|recommended for you|site ?map"
+    r"|popular posts|most read|skip to|connect with us|stay connected|sign (?:up|in)|(?:member )?log ?in|about us"
+    r"|top stories|(?:submit|cancel|post) (?:a )?(?:reply|comment))\b",
+    re.IGNORECASE,
+)
+"""Entries in the menus of web pages, which say nothing about a text's topic."""
+
+
+def stands_in_menus(text: str) -> bool:
+    """Whether a short text is what menus of web pages say, "Privacy Policy"."""
+    return len(text.split()) <= _MENU_WORDS and bool(_MENU.search(text))

@@ -40,14 +40,20 @@ OWN_ROWS = (
 
 @dataclass(frozen=True)
 class Resources:
-    """What a target works with. All may be left out, but programs need an `index`.
+    """What a target works with. Everything may be left out, but programs need an index.
+
+    Args:
+        index: the index.
+        settings: settings in place of kraq.toml.
+        lm: a model, or models by role, where "default" stands for the others.
+        embedder: an encoder in place of the index's.
+        retriever: the retriever of a program.
+        arguments: options of a program.
+        scorer: measures the relevance of questions; by default with the packaged model.
+        scope: which documents of an index with labels may be read.
 
     >>> Resources(lm={"default": "gguf/m.gguf"}).retriever is None
     True
-
-    `lm` is a model, or models by role, where "default" stands for the others. `scorer` measures the relevance of
-    questions; `arguments` and the name of a `retriever` go to a program. `scope` says what may be read of an index with
-    labels.
     """
 
     index: str | Path | Workspace | None = None
@@ -82,16 +88,29 @@ class Resources:
 
 @dataclass(frozen=True, repr=False)
 class Compiled:
-    """What a compile gave.
+    """The outcome of `compile_program`.
+
+    Attributes:
+        program: the optimized program.
+        state: its instructions and demonstrations.
+        target: the name of the step or program.
+        optimizer: the name of the optimizer.
+        metric: the name of the metric.
+        comparison: the means after ("system") and before ("baseline"), and their paired difference with
+            interval and test.
+        before: the scores of the examples before, `[n_examples]`.
+        after: their scores afterwards, `[n_examples]`.
+        n_train: the number of examples to learn from.
+        usage: calls and tokens of this run.
+        replayed: replies that an earlier run had paid for.
+        seconds: the time of this run.
+        problems: remarks that a reader needs.
+        path: the file of the state; None if none was written.
+        learned: the instructions and demonstrations of each predictor that changed.
 
     >>> compiled = compile_program("answering", "dev.jsonl", out="answering.json")  # doctest: +SKIP
     >>> compiled.comparison.difference.low, compiled.problems  # doctest: +SKIP
     (0.02, ())
-
-    `comparison` has the means after ("system") and before ("baseline") on the rows measured on, and their paired
-    difference with interval and test; `before` and `after` are the scores of the rows. `learned` has the instructions
-    and demonstrations of the predictors that changed. `usage` was paid in this run, `replayed` answers came from an
-    earlier run. `path` is the state's file, None if none was wanted.
     """
 
     program: dspy.Module
@@ -131,26 +150,39 @@ def compile_program(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Compiled:
-    """Optimize a step ("extraction", ...), a program ("combined", ...) or a module of your own on a dev set.
+    """Optimize a step, a program or your own module on a dev set, and compare it with what it was.
+
+    Args:
+        target: the name of a step ("extraction") or program ("combined"), a module, or a `Target`.
+        devset: a csv or JSON lines file, rows or `dspy.Example`s. Without it, kraq makes examples of the
+            index, in which replies of its models are the labels.
+        metric: the name of a metric, a `Metric`, or `metric(example, prediction)` in [0, 1]. By default the
+            target's own.
+        space: the index to work over.
+        train: examples to learn from. Without them, one half of `devset` is to learn from, and the other to
+            measure on.
+        method: the name of an optimizer ("labeled", "bootstrap", "random-search", "mipro", "gepa"), or a
+            `Method`.
+        resources: models, encoder and options; they may name the index, too.
+        out: the file to write. `OUT.calls.jsonl` keeps every paid reply, so that the same call resumes;
+            delete it afterwards.
+        force: save the result even if it is worse.
+        progress: is called as the optimization advances.
+
+    Returns:
+        The optimized program, with scores before and after.
+
+    Raises:
+        ConfigError: for what cannot be optimized so.
+        MissingExtraError: if the optimizer needs a package.
+        EvaluationError: for unusable examples.
+        BudgetExceededError: if the calls would exceed the budget.
+        ModelError: if a model cannot answer.
+        WorseProgramError: if the result is worse than the start, and not `force`.
 
     >>> compiled = compile_program("answering", "dev.jsonl", method="mipro", out="answering.json")  # doctest: +SKIP
     >>> compiled.learned[0].diff, compiled.comparison.difference  # doctest: +SKIP
     >>> compile_program(MyRAG(space.retriever()), "questions.csv", "token_f1", space=space)  # doctest: +SKIP
-
-    `devset` is a csv file, JSON lines, rows or `dspy.Example`s; without any, rows of the index's own, where what its
-    models wrote stands for what is right. They are split by the method's seed: the optimizer learns from one half, and
-    before and after are measured on the other; with `train` it learns from those, and all of `devset` are measured on.
-    `metric` is a name of the target's, a Metric, or a function `metric(example, prediction)` in [0, 1], whose answers
-    at 1 are good enough to be shown as demonstrations (`own_metric` takes another threshold). `method` is the name of
-    an optimizer, or a `Method` with its sizes and budget. `space` is the index to work over; `resources` name it too,
-    with models, an encoder and options.
-
-    With `out`, every answer that was paid for is kept beside it in `OUT.calls.jsonl`: after an interruption, a spent
-    budget or a refusal, the same call goes on from there. Delete that file once you are content.
-
-    Raises ConfigError and MissingExtraError for what cannot be done, EvaluationError for unusable rows,
-    BudgetExceededError when the calls would exceed the budget, ModelError when a model cannot answer, and
-    WorseProgramError, without saving, when the result is worse than what it started from and not `force`.
     """
     started = monotonic()
     method = Method(method) if isinstance(method, str) else method

@@ -21,7 +21,12 @@ MOST_TYPES = 12
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What a model made of some passages: their field, who knows it, and the types of entities that matter there.
+    """What a corpus is about, by a model that read some passages.
+
+    Attributes:
+        domain: its field.
+        persona: who knows this field.
+        types: the types of entities that matter in it.
 
     >>> Domain("yeast genetics", "A geneticist who works with yeast.", ("gene", "protein")).types
     ('gene', 'protein')
@@ -52,11 +57,21 @@ def describe_domain(
     passages: int = DOMAIN_PASSAGES,
     seed: int = 0,
 ) -> Domain:
-    """Asks the model of the role "extractor", once, about so many `passages` drawn at random.
+    """Ask the model of the role "extractor", in one call, what a corpus is about.
 
-        print(kraq.optimize.describe_domain("docs/", lm=dspy.LM("openai/gpt-4o-mini")).to_toml())
+    Args:
+        corpus: a file or folder, documents or texts, as `build_index` takes them.
+        settings: settings in place of kraq.toml.
+        lm: a model, or models by role.
+        passages: how many passages to draw at random; the model sees the first half if they are too long for
+            it.
+        seed: the random seed.
 
-    Of passages that are too many for the model, the first half is shown. Raises CorpusError if there is no text.
+    Returns:
+        The domain, a persona and types of entities; `to_toml()` gives them for kraq.toml.
+
+    Raises:
+        CorpusError: if there is no text.
     """
     settings = settings or Settings()
     documents = [item for item in documents_of(corpus, settings) if isinstance(item, Document)]

@@ -23,7 +23,14 @@ NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spendin
 
 @dataclass(frozen=True)
 class Method:
-    """How to optimize: one of DSPy's optimizers by name, its sizes, the state to begin with, and the most model calls.
+    """How to optimize.
+
+    Args:
+        optimizer: one of DSPy's optimizers: "labeled", "bootstrap", "random-search", "mipro" or "gepa".
+        sizes: the sizes of its search.
+        seed: the random seed of split, optimizer and bootstrap.
+        start: the file of an optimized program to start from.
+        budget_calls: the most model calls; None for no limit.
 
     >>> Method("mipro", Sizes(demos=2, candidates=4), budget_calls=500).sizes.candidates
     4

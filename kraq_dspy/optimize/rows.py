@@ -43,11 +43,14 @@ class ProgramInputs:
 
 @dataclass(frozen=True, slots=True)
 class RowKind:
-    """What the rows of a target look like.
+    """How to make examples of rows.
 
-    `example` makes one for DSPy, and raises EvaluationError, KeyError, TypeError or ValueError for a row that it cannot
-    use. `fields` are all that a row may have; None: any. `cells` read the cells of a csv file that are not text, by the
-    name of their column. `inputs` are what the program is called with; None if that is not looked at.
+    Args:
+        fields: the fields that a row may have; None for any.
+        example: makes an example, and raises EvaluationError, KeyError, TypeError or ValueError for an
+            unusable row.
+        cells: read those cells of a csv file that are not text, by column.
+        inputs: the inputs that the program needs; None to skip this check.
 
     >>> kind = RowKind({"question", "answers"}, lambda row: dspy.Example(**row).with_inputs("question"))
     >>> kind.example({"question": "Which city?", "answers": ["Oslo"]}).answers

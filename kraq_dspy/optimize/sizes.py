@@ -10,8 +10,13 @@ DOMAIN_PASSAGES = 15
 
 @dataclass(frozen=True)
 class Sizes(Checked):
-    """`demos`: demonstrations of a predictor. `candidates`: programs or instructions tried at a time. `rounds`: how
-    often an optimizer that goes by rounds does so. `threads`: rows at work at once.
+    """The sizes of an optimizer's search.
+
+    Args:
+        demos: demonstrations of a predictor.
+        candidates: programs or instructions to try at a time.
+        rounds: rounds of an optimizer that has rounds.
+        threads: examples to work on at once.
 
     >>> Sizes(demos=2).candidates
     6

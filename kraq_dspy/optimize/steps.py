@@ -1,7 +1,8 @@
 """The table of the steps that can be optimized by name: step, signatures, metrics, rows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import dspy
@@ -85,43 +86,6 @@ Measure = Metric | Callable[[StepSource], Metric | None]
 """A metric, or what makes it; None without the index that it needs."""
 
 
-@dataclass(frozen=True)
-class OptimizableStep:
-    """A step with all that an optimizer needs.
-
-    `make` makes the program of the settings, an instance of `module`, which asks `signatures` of the model of `role`.
-    A row has `inputs` and, to say what is `right`, one or more of those fields; `cells` read those of a csv file that
-    are not text. `example` puts a row as the step is asked. The first of `measures` is the default. `labelled`: a row
-    holds all that the step writes, so that it can be shown as it is. `index_rows` makes rows of an index, as `own_rows`
-    says in words.
-    """
-
-    name: str
-    signatures: tuple[type[dspy.Signature], ...]
-    module: type[dspy.Module]
-    make: Callable[[Settings], dspy.Module]
-    role: str
-    inputs: tuple[str, ...]
-    right: tuple[str, ...]
-    cells: Mapping[str, Cell]
-    example: Callable[[Row], dspy.Example]
-    measures: Mapping[str, Measure]
-    index_rows: Callable[[Workspace], list[Row]]
-    own_rows: str
-    labelled: bool
-
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        return tuple(self.measures)
-
-    def metrics(self, source: StepSource) -> Mapping[str, Metric]:
-        """The metrics by name, without those that need an index if `source` has none."""
-        if self.measures is METRICS:
-            return METRICS
-        made = {name: each if isinstance(each, Metric) else each(source) for name, each in self.measures.items()}
-        return {name: metric for name, metric in made.items() if metric is not None}
-
-
 class SingleStep(SavableModule):
     """A signature asked once, as a program of its own.
 
@@ -139,6 +103,80 @@ class SingleStep(SavableModule):
         return await call(self.step, **inputs)
 
     forward = blocking(aforward)
+
+
+@dataclass(frozen=True)
+class OptimizableStep:
+    """A step that `kraq optimize` knows by name.
+
+    Attributes:
+        name: its name.
+        signatures: the signatures that it calls.
+        role: the role whose model it calls.
+        inputs: the input fields of an example, each with what reads it.
+        right: the fields that can be the label, each with what reads its cell of a csv file if that is not
+            text. An example has one or more of them.
+        gold: takes the label out of a row.
+        measures: the metrics by name, the default first.
+        own: makes groups of rows of an index.
+        own_rows: what these rows are, in words.
+        module: the class of its program.
+        maker: makes the program of the settings, if its constructor takes arguments.
+        labelled: whether a row has all outputs, so that it can be a demonstration as it is.
+        fields: the signature's names of inputs, if they differ.
+    """
+
+    name: str
+    signatures: tuple[type[dspy.Signature], ...]
+    role: str
+    inputs: Mapping[str, Reader]
+    right: Mapping[str, Cell | None]
+    gold: Callable[[Row], Mapping[str, Any]]
+    measures: Mapping[str, Measure] | tuple[Metric, ...]
+    own: Callable[[Workspace], index_rows.Rows]
+    own_rows: str
+    module: type[dspy.Module] = SingleStep
+    maker: Callable[[Settings], dspy.Module] | None = None
+    labelled: bool = False
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def _measures(self) -> Mapping[str, Measure]:
+        return self.measures if isinstance(self.measures, Mapping) else {each.name: each for each in self.measures}
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return tuple(self._measures)
+
+    @property
+    def cells(self) -> Mapping[str, Cell]:
+        """What reads the cells of a csv file that are not text, by their columns."""
+        lists = {name: list_cell for name, read in self.inputs.items() if read in _LISTS}
+        return lists | {name: cell for name, cell in self.right.items() if cell is not None}
+
+    def make(self, settings: Settings) -> dspy.Module:
+        """A program that asks the step."""
+        if self.maker is not None:
+            return self.maker(settings)
+        return SingleStep(*self.signatures) if self.module is SingleStep else self.module()
+
+    def example(self, row: Row) -> dspy.Example:
+        """The row as the step is asked. Raises EvaluationError or KeyError for one that is not as it should be."""
+        right = self.gold(row)
+        return example_of(
+            row, {self.fields.get(each, each): read(row, each) for each, read in self.inputs.items()}, right
+        )
+
+    def index_rows(self, space: Workspace) -> list[Row]:
+        """Rows of an index."""
+        return list(chain.from_iterable(index_rows.drawn(self.own(space))))
+
+    def metrics(self, source: StepSource) -> Mapping[str, Metric]:
+        """The metrics by name, without those that need an index if `source` has none."""
+        if self.measures is METRICS:
+            return METRICS
+        made = {name: each if isinstance(each, Metric) else each(source) for name, each in self._measures.items()}
+        return {name: metric for name, metric in made.items() if metric is not None}
 
 
 # What is right, by a row: the gold fields of an example
@@ -251,52 +289,6 @@ def _leads_back(output: str) -> Callable[[StepSource], Metric | None]:
 # The table
 
 
-def _step(
-    name: str,
-    asked: type[dspy.Signature] | tuple[type[dspy.Signature], ...],
-    role: str,
-    inputs: Mapping[str, Reader],
-    right: Mapping[str, Cell | None],
-    gold: Callable[[Row], Mapping[str, Any]],
-    measures: Mapping[str, Measure] | tuple[Metric, ...],
-    index_rows: Callable[[Workspace], list[Row]],
-    own_rows: str,
-    *,
-    module: type[dspy.Module] = SingleStep,
-    make: Callable[[Settings], dspy.Module] | None = None,
-    labelled: bool = False,
-    fields: Mapping[str, str] | None = None,
-) -> OptimizableStep:
-    """A row of the table. `fields` are inputs that the signature calls otherwise. The module is made without arguments
-    unless `make` makes it; without a module, the signature is asked once."""
-    signatures = asked if isinstance(asked, tuple) else (asked,)
-    named = fields or {}
-
-    def example(row: Row) -> dspy.Example:
-        right_values = gold(row)
-        return example_of(row, {named.get(each, each): read(row, each) for each, read in inputs.items()}, right_values)
-
-    if make is None:
-        arguments = signatures if module is SingleStep else ()
-        make = lambda settings: module(*arguments)  # noqa: E731
-    return OptimizableStep(
-        name=name,
-        signatures=signatures,
-        module=module,
-        make=make,
-        role=role,
-        inputs=tuple(inputs),
-        right=tuple(right),
-        cells={each: list_cell for each, read in inputs.items() if read in _LISTS}
-        | {each: cell for each, cell in right.items() if cell is not None},
-        example=example,
-        measures={each.name: each for each in measures} if isinstance(measures, tuple) else measures,
-        index_rows=index_rows,
-        own_rows=own_rows,
-        labelled=labelled,
-    )
-
-
 def _decides(field: str, name: str, label: Callable[[bool], Any] = bool) -> dict[str, Any]:
     """The cells, gold and metric of a step whose output `field` is yes or no, which rows call `name`."""
     return {
@@ -308,18 +300,20 @@ def _decides(field: str, name: str, label: Callable[[bool], Any] = bool) -> dict
 
 def _asks_for_testset(kind: str, **inputs: Reader) -> OptimizableStep:
     """The step that asks questions of one kind for a test set: a question that may be used is right."""
-    return _step(
-        f"testset-{kind}", KINDS[kind].signature, "generator", inputs, {}, _nothing, (step_metrics.USABLE,),
+    return OptimizableStep(
+        f"testset-{kind}", (KINDS[kind].signature,), "generator", inputs, {}, _nothing, (step_metrics.USABLE,),
         lambda space: index_rows.testset_rows(space, kind), "its passages and names",
-        module=AskForRow, make=lambda settings: AskForRow(kind),
+        AskForRow, lambda settings: AskForRow(kind),
     )  # fmt: skip
 
 
-def _checks_testset(name: str, signature: type[dspy.Signature], output: str, *inputs: str) -> OptimizableStep:
+def _checks_testset(
+    name: str, signature: type[dspy.Signature], output: str, inputs: tuple[str, ...], contrast: index_rows.Contrast
+) -> OptimizableStep:
     """A step that decides yes or no about a row of a test set."""
-    return _step(
-        f"testset-{name}", signature, "judge", dict.fromkeys(inputs, text_in), **_decides(output, output),
-        index_rows=lambda space: index_rows.testset_check_rows(space, output),
+    return OptimizableStep(
+        f"testset-{name}", (signature,), "judge", dict.fromkeys(inputs, text_in), **_decides(output, output),
+        own=index_rows.contrasts(output, contrast, index_rows.made_pairs),
         own_rows="questions that it answers, also with another's passage", labelled=True,
     )  # fmt: skip
 
@@ -327,107 +321,122 @@ def _checks_testset(name: str, signature: type[dspy.Signature], output: str, *in
 STEPS: Mapping[str, OptimizableStep] = {
     step.name: step
     for step in (
-        _step(
+        OptimizableStep(
             "extraction", (ExtractElements, FindMissedElements), "extractor",
             {"passage": text_in}, {"triples": list_cell}, _triples,
             (step_metrics.TRIPLE_F1, step_metrics.LINK_F1),
             index_rows.extraction_rows, "its passages and the links read from them",
-            module=ExtractGraph, make=asked_extractor,
+            module=ExtractGraph, maker=asked_extractor,
         ),
-        _step(
-            "gleaning", FindMissedElements, "extractor",
+        OptimizableStep(
+            "gleaning", (FindMissedElements,), "extractor",
             {"passage": text_in, "found": text_in}, {"missed": list_cell},
             lambda row: {"missed": texts_in(row["missed"])},
             (step_metrics.MISSED_F1,),
             index_rows.gleaning_rows, "its extractions, one entity hidden in each",
         ),
-        _step(
-            "description", MergeDescriptions, "summarizer",
+        OptimizableStep(
+            "description", (MergeDescriptions,), "summarizer",
             {"name": text_in, "descriptions": _texts}, {"description": None},
             lambda row: {"references": optional_texts(row, "description")},
             (step_metrics.FACTS_KEPT, step_metrics.reference_metric("description")),
             index_rows.description_rows, "names that several passages describe", module=DescribeEntity,
         ),
-        _step(
-            "same-entity", ConfirmSameEntity, "summarizer",
+        OptimizableStep(
+            "same-entity", (ConfirmSameEntity,), "summarizer",
             {"first": text_in, "second": text_in}, **_decides("same", "same"),
-            index_rows=index_rows.same_entity_rows,
+            own=index_rows.same_entity_rows,
             own_rows="spellings that it merged, and entities that share a word", module=ConfirmSame, labelled=True,
         ),
-        _step(
-            "summary", SummarizeCommunity, "summarizer",
+        OptimizableStep(
+            "summary", (SummarizeCommunity,), "summarizer",
             {"elements": _texts}, {"mentions": list_cell, "summary": None}, _summary,
             (step_metrics.MENTIONS, step_metrics.reference_metric("summary")),
             index_rows.summary_rows, "its communities, their central names and summaries", module=DescribeCommunity,
         ),
-        _step(
-            "question-generation", GenerateQuestion, "generator",
+        OptimizableStep(
+            "question-generation", (GenerateQuestion,), "generator",
             {"summary": text_in}, {"questions": list_cell, "question": None, "chunk_ids": list_cell},
             _questions("question"), {"relevance": _relevance("question"), "leads_back": _leads_back("question")},
-            index_rows.generation_rows, "its summaries and their questions", module=AskQuestion, labelled=True,
+            index_rows.asked_summaries("summary"), "its summaries and their questions",
+            module=AskQuestion, labelled=True,
         ),
-        _step(
-            "evidence", ConfirmEvidence, "judge",
+        OptimizableStep(
+            "evidence", (ConfirmEvidence,), "judge",
             dict.fromkeys(("question", "passage"), text_in), **_decides("answers", "answers"),
-            index_rows=index_rows.evidence_rows,
+            own=index_rows.contrasts("answers", index_rows.other_passage),
             own_rows="questions that it answers, also with another's passage", labelled=True,
         ),
-        _step(
-            "answering", AnswerQuestion, "answerer",
+        OptimizableStep(
+            "answering", (AnswerQuestion,), "answerer",
             {"question": text_in, "passages": _texts}, _QUESTION_RIGHT, _answer, METRICS,
             index_rows.reading_rows, index_rows.KNOWN_PAIRS, labelled=True,
         ),
-        _step(
-            "drafting", DraftAnswer, "drafter",
+        OptimizableStep(
+            "drafting", (DraftAnswer,), "drafter",
             {"question": text_in, "passages": _texts}, _QUESTION_RIGHT, answers_in, METRICS,
             index_rows.reading_rows, index_rows.KNOWN_PAIRS,
         ),
-        _step(
-            "verification", VerifyDraft, "verifier",
+        OptimizableStep(
+            "verification", (VerifyDraft,), "verifier",
             dict.fromkeys(("question", "response", "rationale"), text_in),
             **_decides("verdict", "supported", lambda value: "Yes" if value else "No"),
-            index_rows=index_rows.verification_rows,
+            own=index_rows.contrasts("supported", lambda pair, other: (
+                {"question": pair.question, "rationale": pair.telling_sentence},
+                {"response": pair.answer},
+                {"response": other.answer},
+            )),
             own_rows=index_rows.KNOWN_PAIRS + ", also with another's answer", labelled=True,
         ),
-        _step(
-            "judging", JudgeAnswer, "judge",
+        OptimizableStep(
+            "judging", (JudgeAnswer,), "judge",
             {"question": text_in, "answers": _references, "answer": text_in},
             {"right": truth_cell, **{each: _QUESTION_RIGHT[each] for each in _QUESTION_RIGHT
                                      if each not in ("answers", "answer")}},
             lambda row: {"correct": yes_or_no(row, "right")}, (step_metrics.agreement_metric("correct"),),
-            index_rows.judging_rows, index_rows.KNOWN_PAIRS + ", also with another's answer",
+            index_rows.contrasts("right", lambda pair, other: (
+                {"question": pair.question, "answers": [pair.answer]},
+                {"answer": pair.telling_sentence},
+                {"answer": other.answer},
+            )),
+            index_rows.KNOWN_PAIRS + ", also with another's answer",
             labelled=True, fields={"answers": "reference_answers"},
         ),
-        _step(
-            "matching", FindSameQuestion, "answerer",
+        OptimizableStep(
+            "matching", (FindSameQuestion,), "answerer",
             {"question": text_in, "catalogue": _numbered}, {"number": number_cell}, _number,
             (step_metrics.agreement_metric("number"),),
             index_rows.matching_rows, "its questions in other words, among the nearest others", labelled=True,
         ),
-        _step(
-            "confirmation", ConfirmSameQuestion, "answerer",
+        OptimizableStep(
+            "confirmation", (ConfirmSameQuestion,), "answerer",
             {"asked": text_in, "stored": text_in}, **_decides("same", "same"),
-            index_rows=index_rows.confirmation_rows,
+            own=index_rows.confirmation_rows,
             own_rows="its questions in other words, and the nearest others", labelled=True,
             fields={"asked": "first_question", "stored": "second_question"},
         ),
-        _step(
+        OptimizableStep(
             "critics", (RateGroundedness, RateRelevance, RateStandAlone), "judge",
             dict.fromkeys(("question", "answer", "passage"), text_in), {"accepted": truth_cell},
             lambda row: {"rejected_by": not yes_or_no(row, "accepted")},
             (step_metrics.agreement_metric("rejected_by", label=bool),),
-            index_rows.critics_rows, index_rows.KNOWN_PAIRS + ", also with another's passage",
-            module=RateSyntheticPair, make=lambda settings: RateSyntheticPair(AUDIENCE),
+            index_rows.contrasts("accepted", lambda pair, other: (
+                {"question": pair.question},
+                {"answer": pair.answer, "passage": pair.passages[0]},
+                {"answer": other.answer, "passage": other.passages[0]},
+            )),
+            index_rows.KNOWN_PAIRS + ", also with another's passage",
+            module=RateSyntheticPair, maker=lambda settings: RateSyntheticPair(AUDIENCE),
         ),
-        _step(
-            "decomposition", AskSubQuestion, "answerer",
+        OptimizableStep(
+            "decomposition", (AskSubQuestion,), "answerer",
             {"information": text_in}, {"questions": list_cell, "question": None, "chunk_ids": list_cell},
             _questions("sub_question"),
             {"relevance": _relevance("sub_question"), "leads_back": _leads_back("sub_question")},
-            index_rows.decomposition_rows, "its summaries and their questions", labelled=True,
+            index_rows.asked_summaries("information"), "its summaries and their questions", labelled=True,
         ),
-        _step(
-            "conversation", CompleteQuestion, "rewriter",
+        OptimizableStep(
+            "conversation", (CompleteQuestion,), "rewriter",
             {"question": text_in, "turns": _as_it_is}, {"complete": list_cell}, _complete,
             (step_metrics.WORD_F1, step_metrics.reference_metric("question")),
             index_rows.conversation_rows,
@@ -438,11 +447,28 @@ STEPS: Mapping[str, OptimizableStep] = {
         _asks_for_testset("list", passages=_one_or_more, shared=text_in),
         _asks_for_testset("comparison", first_passage=text_in, second_passage=text_in, names=_one_or_more),
         _asks_for_testset("broad", passages=_one_or_more, about=_one_or_more),
-        _checks_testset("alone", CheckStandAlone, "stands_alone", "question"),
-        _checks_testset("gold", CheckAnswered, "answered", "question", "answer", "passage"),
-        _checks_testset("same", CheckSameAnswer, "same", "question", "first_answer", "second_answer"),
-        _step(
-            "testset-wording", ParaphraseQuestion, "generator",
+        _checks_testset(
+            "alone", CheckStandAlone, "stands_alone", ("question",),
+            lambda pair, other: ({}, {"question": pair.question}, index_rows.pointing_back(pair.question)),
+        ),
+        _checks_testset(
+            "gold", CheckAnswered, "answered", ("question", "answer", "passage"),
+            lambda pair, other: (
+                {"question": pair.question, "answer": pair.answer},
+                {"passage": pair.passages[0]},
+                {"passage": other.passages[0]},
+            ),
+        ),
+        _checks_testset(
+            "same", CheckSameAnswer, "same", ("question", "first_answer", "second_answer"),
+            lambda pair, other: (
+                {"question": pair.question, "second_answer": pair.answer},
+                {"first_answer": f"It is {pair.answer}."},
+                {"first_answer": other.answer},
+            ),
+        ),
+        OptimizableStep(
+            "testset-wording", (ParaphraseQuestion,), "generator",
             {"question": text_in, "avoid": _one_or_more}, {}, _nothing, (step_metrics.OTHER_WORDS,),
             index_rows.testset_wording_rows, "questions that it answers, and their words", module=PutOtherwise,
         ),

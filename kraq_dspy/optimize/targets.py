@@ -22,11 +22,18 @@ from kraq_dspy.workspace.registry import PROGRAMS
 
 @dataclass(frozen=True)
 class Target:
-    """A program to optimize, how to read its rows, and how to score it.
+    """A program to optimize, how to read its examples, and how to score it.
 
-    `role` is whose model it asks. `metrics` are those that can be named, the default first. `labelled` says that an
-    example carries all outputs of the program's one predictor, so that it can be shown as a demonstration without
-    asking a model. `index_rows` makes rows of the index where a caller gives none, as `own_rows` says in words.
+    Args:
+        name: its name.
+        program: the program.
+        rows: how to make an example of a row.
+        metrics: the metrics by name, the default first.
+        role: the role whose model it calls.
+        labelled: whether an example has all outputs of the only predictor, so that it can be a demonstration
+            as it is.
+        index_rows: makes rows of an index, if the caller gives none.
+        own_rows: what these rows are, in words.
 
     >>> rows = RowKind({"question", "answer"}, lambda row: dspy.Example(**row).with_inputs("question"))
     >>> Target("mine", dspy.Predict("question -> answer"), rows, METRICS).metric(None).name
@@ -62,13 +69,24 @@ def make_target(
     settings: Settings | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Target:
-    """The step or the program of that name. Programs need `space`; `retriever` and `arguments` go to them.
+    """Make the target of a name.
+
+    Args:
+        name: a step or a program.
+        space: the open index, which programs need.
+        retriever: the retriever of a program.
+        scorer: measures the relevance of questions; by default with the packaged model.
+        settings: the settings, which choose the program that extracts.
+        arguments: options of a program.
+
+    Returns:
+        The target.
+
+    Raises:
+        ConfigError: for an unknown name, or a program without an index.
 
     >>> make_target("extraction").metric("link_f1").threshold
     0.5
-
-    `scorer` measures the relevance of questions, by default with the packaged model; `settings` choose the program that
-    extracts. Raises ConfigError for a name that is neither, or a program without an index.
     """
     if name in STEPS:
         source = StepSource(settings or Settings(), space, retriever, scorer)

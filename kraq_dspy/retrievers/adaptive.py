@@ -39,23 +39,32 @@ class AdaptiveOptions:
 
 @dataclass(eq=False, repr=False)
 class AdaptiveRetriever(Retrieving):
-    """Ranks by `w * (visits / most visits) ** 0.25 + (1 - w) * score / best score`; `why` is "adaptive".
+    """Retrieves by words, meaning and the graph; the retriever to start with. `why` is "adaptive".
 
-    The walk starts from the `start` first hits of `retrieve`, each with weight `score ** sharpness`: where the second
-    has .8 of the first one's score, a tenth of its weight. `damping` is the probability of walking on. `w` is the
-    question's `graph_weight`, at most `most`. The fourth root spreads the visits, which fall by powers of ten from one
-    step of the walk to the next.
+    Args:
+        retrieve: the base retriever. Its scores need a true zero, as those of `HybridRetriever` have.
+        graph: the passages and the entities that they name (`space.passage_graph`).
+        chunks: the source of the passages (`space.index`).
+        most: the largest weight of the graph, in [0, 1]; 0 leaves it out.
+        pool: candidates from each side; `k`, if that is more.
+        start: the number of first hits from which personalized PageRank starts.
+        sharpness: the exponent of a hit's score at the start, 0 or more.
+        damping: the probability of walking on, in [0.01, 0.99].
 
-    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many passages
-    that the walk visits most. These count as similar to the question as the last of the others, at
-    most. A larger `k` finds the same passages and more, as long as it is below `pool`. Where
-    `retrieve` scores nothing above 0, its own ranking stands.
+    Raises:
+        ValueError: for an option out of its range.
+        TypeError: if `retrieve` cannot be called with a question.
 
-    If the question names a site that is the title of documents ("honda.com"), only their passages are
-    found: what another site says is no answer.
+    A passage scores `w * (visits / most visits) ** 0.25 + (1 - w) * score / best score`, in [0, 1]. `w` is
+    `most` if the base scores fall off steeply, because the question then names one thing and the other
+    evidence is linked to it. `w` is 0 if the scores are flat (`graph_weight`).
 
-    `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
-    .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others
+    The candidates are the `pool` best of `retrieve`, and as many passages with the most visits. The latter
+    count as at most as similar as the last of the former. If `retrieve` scores nothing above 0, its ranking
+    stands. If the question names the title of documents that is a site ("honda.com"), only their passages are
+    found.
+
+    The defaults were chosen on musique, squad and a part of multihop_rag, and confirmed on other sets
     (benchmarks/results/retrieval.md).
 
     >>> from kraq_dspy import Workspace

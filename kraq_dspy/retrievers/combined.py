@@ -20,11 +20,20 @@ from kraq_dspy.spec import RetrieverSpec, Space, option
 
 
 def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> tuple[int, int]:
-    """Line 2 of Algorithm 1: `floor(alpha * k)` passages for the question, `floor(rest / n)` for each of `n` others.
+    """Share a budget of passages between the question and auxiliary questions: line 2 of Algorithm 1 of the KRAQ
+    paper.
 
-    The floors can lose up to n - 1 passages of the budget: of 10, with alpha=.5 and n=3, the paper retrieves 8.
-    `strict` does so too; otherwise what is lost goes to the question. `alpha` is taken as the decimal it is written as:
-    .29 of 100 is 29, although 0.29 * 100 is less in binary.
+    Args:
+        k: passages in all, 1 or more.
+        n: auxiliary questions, 1 or more.
+        alpha: the share of the question, in [0, 1], taken as the decimal that is written: 0.29 of 100 is 29.
+        strict: lose what the two floors cut off, as the paper does: of 10 with `alpha=0.5` and `n=3` it
+            retrieves 8.
+
+    Returns:
+        The passages for the question, `floor(alpha * k)`, and for each auxiliary question, `floor(rest / n)`.
+            Unless `strict`,
+        the question gets what is left over.
 
     >>> share_budget(10, n=3, alpha=0.5), share_budget(10, n=3, alpha=0.5, strict=True)
     ((7, 1), (5, 1))
@@ -36,7 +45,11 @@ def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class CombinedHits:
-    """What combined retrieval found, and the auxiliary questions that it asked, nearest first.
+    """The result of combined retrieval.
+
+    Attributes:
+        hits: the passages, those of the question first.
+        auxiliary_questions: the stored questions that it searched with, nearest first.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -68,16 +81,27 @@ class CombinedRetrieverOptions(SharingOptions):
 
 
 class CombinedRetriever(Retrieving):
-    """Algorithm 1 of the KRAQ paper (section 3.1) without its last line: evidence for any program.
+    """Retrieves with the question and its nearest stored questions: Algorithm 1 of the KRAQ paper, without the
+    answer.
 
-    The main query's hits come first, then those of each auxiliary question, nearest question first, `why` "auxiliary"
-    and `query` its text. Each retrieval leaves out what was found before. Auxiliary questions are not encoded again:
-    their stored vectors are used.
+    Args:
+        retrieve: a retriever, or a function that takes a question and returns texts (`as_retriever`).
+        questions: the stored questions: a list of texts, or what finds the nearest ones of an index
+            (`space.questions()`).
+        n: the number of auxiliary questions, 1 or more.
+        alpha: the share of the budget `k` for the question itself, in [0, 1]. 1 needs no stored questions.
+        strict: retrieve the paper's count, which its two floors make smaller (`share_budget`).
+        names: central names to append to each auxiliary question; a variant of our own, 0 for none.
 
-    Where an auxiliary question finds fewer than its share (a small corpus, filters), hits of the main query fill the
-    budget up, at the end; not with `strict`, which retrieves as the paper does. With `names`, a variant of our own, an
-    auxiliary question is searched with that many of its central names behind its text. `alpha=1` is `retrieve` alone
-    and needs no stored questions. Scores are those of `retrieve` and fall within the hits of each query only.
+    Raises:
+        ValueError: for an option out of its range.
+        TypeError: if `retrieve` is no retriever, or `questions` are none.
+        IndexStateError: at a call, if the index has no questions and `alpha` is below 1.
+
+    Hits of the question come first, then those of each auxiliary question, nearest first, with `why`
+    "auxiliary" and its text as `query`. Each retrieval leaves out what was found before. If an auxiliary
+    question finds fewer passages than its share, hits of the question fill the budget, except with `strict`.
+    Scores are those of `retrieve`, and fall only within the hits of one query.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -141,10 +165,17 @@ class CombinedRetriever(Retrieving):
 
 
 class NearestQuestions(SharedByCopies):
-    """Searches `vectors`, which holds the questions under their ids, made by `embedder`.
+    """Finds the stored questions nearest to a question, by the cosine of embeddings. It skips questions marked
+    as duplicates.
 
-    Questions marked as duplicates are passed over. `filters` narrows the search to some of them by what the store
-    knows of them (a level, a source). Raises IndexStateError when the store holds no question at all.
+    Args:
+        questions: the source of the questions (`space.index`).
+        vectors: the embeddings of the questions under their ids, made by `embedder`.
+        embedder: the encoder.
+        filters: conditions on the questions, such as `{"level": 0}`; None for all.
+
+    Raises:
+        IndexStateError: at a call, if the store holds no question.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -194,9 +225,17 @@ class NearestQuestions(SharedByCopies):
 
 
 def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None = None) -> QuestionFinder:
-    """A `QuestionFinder` over plain questions; what is one already is returned as it is.
+    """Make a question finder of plain questions; return a question finder as it is.
 
-    `embedder` is by default the packaged encoder. Raises TypeError for anything else.
+    Args:
+        questions: a list of texts or `Question`s, or a question finder.
+        embedder: the encoder of the questions; by default the packaged one.
+
+    Returns:
+        What finds the nearest of the questions.
+
+    Raises:
+        TypeError: if `questions` is neither a list of questions nor a question finder.
 
     >>> [hit.question.text for hit in as_question_finder(["Who is Ada?", "Where is Rome?"])("Who was Ada?", 1)]
     ['Who is Ada?']

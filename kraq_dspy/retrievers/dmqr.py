@@ -17,11 +17,21 @@ class DiverseOptions(RewrittenOptions):
 
 
 class DMQRRetriever(FusedSearches):
-    """Four rewritings, or, `adaptive`, those of them that the model chooses; `why` is "diverse".
+    """Retrieves with up to four rewritings of the question, fused (DMQR-RAG, Li et al., 2024). `why` is
+    "diverse".
 
-    General rewriting keeps all of the question, keywords and core keep less of it, a pseudo-answer adds to it. One call
-    chooses, then one call for each rewriting, all at once. The paper reranks what the searches find with a
-    cross-encoder; here the rankings are fused, and `cross-encoder` over this retriever does the rest.
+    Args:
+        retrieve: the retriever of each search.
+        adaptive: let the model choose among the four rewritings, in one call more.
+        pool: hits of each search; `k`, if that is more.
+        constant: the constant of reciprocal rank fusion, 0 or more.
+
+    Raises:
+        ValueError: for an option out of its range.
+
+    A general rewriting keeps all of the question, keywords and core keep less, and a pseudo-answer adds to
+    it. Each takes one call, all at once. The paper reranks the passages with a cross-encoder; use the
+    retriever `cross-encoder` over this one for that.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

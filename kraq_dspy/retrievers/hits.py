@@ -30,10 +30,19 @@ PASSAGES = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RetrievalRequest:
-    """What a `ports.Retriever` is called with, as one value. `dataclasses.replace` makes the next one of it.
+    """The arguments of a retriever as one value. `dataclasses.replace` makes a changed copy.
 
-    Raises TypeError for a question that is no text or a `k` that is no number, ValueError for an empty question or a
-    `k` below 1.
+    Args:
+        question: the question, not empty.
+        k: the number of passages, 1 or more.
+        exclude: ids of chunks that must not be found.
+        filters: metadata that a passage must have: a value, or several allowed ones, by key.
+        vector: the question's embedding, float32 `[dimension]`; None to let the retriever encode the
+            question.
+
+    Raises:
+        TypeError: if `question` is no text or `k` no number.
+        ValueError: for an empty question, or a `k` below 1.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -244,7 +253,15 @@ def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str
 
 
 def best_first(scores: dict[str, float], k: int) -> Scored:
-    """The `k` highest of `scores`; ties by id, so that the same question always gets the same answer.
+    """Choose the highest scores. Equal scores are in the order of their ids, so the same question gets the same
+    answer.
+
+    Args:
+        scores: scores by id.
+        k: how many to choose.
+
+    Returns:
+        Pairs of id and score, best first.
 
     >>> best_first({"b": 0.5, "a": 0.5, "c": 0.9}, k=2)
     [('c', 0.9), ('a', 0.5)]
@@ -279,7 +296,15 @@ def falling(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def matches(chunk: Chunk, filters: Filters | None) -> bool:
-    """Whether a chunk meets all `filters`, as the stores see it: 1 and 1.0 are equal, 1 and True are not."""
+    """Test whether a chunk meets conditions, as the stores do: 1 and 1.0 are equal, 1 and True are not.
+
+    Args:
+        chunk: the chunk. Its metadata and its `document_id` are compared.
+        filters: the value, or several allowed ones, by key; None for no condition.
+
+    Returns:
+        Whether the chunk meets all of them.
+    """
     known = {**chunk.metadata, "document_id": chunk.document_id}
     for key, allowed in (filters or {}).items():
         values = allowed if isinstance(allowed, (list, tuple, set, frozenset)) else [allowed]

@@ -83,7 +83,14 @@ class PassagesSeen(SharedByCopies):
 
 
 class Corpus(SharedByCopies):
-    """Texts to retrieve from, in memory.
+    """A few texts to retrieve from, in memory. `Corpus.from_texts` makes one.
+
+    Args:
+        documents: the documents.
+        embedder: the encoder of passages and questions.
+        settings: how to cut the documents into chunks.
+
+    `chunks` are the passages, and `retriever` finds them by meaning.
 
     >>> corpus = Corpus.from_texts(["The Rhine is a river.", "The Alps are mountains."])
     >>> corpus.retriever("Which rivers are there?", 1)[0].chunk.text

@@ -29,11 +29,15 @@ class Condition:
 
 
 class KnownMetadata:
-    """What a question can name: metadata values, titles, and entities, which stand for the documents that mention them.
+    """The metadata, titles and entities that a question can name.
 
-    An entity or title of more than `most_documents` documents says too little, and is left out. Texts of over eight
-    words are no names. An ISO date ("2023-09-28T12:00", "2023-09") is named by its year, its month ("2023-09",
-    "September 2023") and its day ("2023-09-28", "28 September 2023", "September 28, 2023").
+    Args:
+        chunks: the passages, with their titles and metadata.
+        entities: entities, which stand for the documents that mention them.
+        most_documents: leave out a title or entity of more documents than this, because it says too little.
+
+    Texts of more than eight words are no names. A question names an ISO date ("2023-09-28T12:00") by its
+    year, its month ("2023-09", "September 2023") or its day ("28 September 2023", "September 28, 2023").
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -96,12 +100,17 @@ class MetadataFilterOptions:
 
 
 class MetadataFilterRetriever(Retrieving):
-    """Asks `retrieve` with filters that the question itself states; what it filtered by is in each hit's `why`.
+    """Retrieves with filters that the question itself states, such as a date or a source. `why` names the
+    filters.
 
-    Values of one key are alternatives ("The Verge or TechCrunch"); conditions on several keys hold together. Where they
-    leave nothing, those on documents (entities, titles) are given up first, then the rest, so that at worst it is
-    `retrieve` alone. Where fewer than `k` pass, hits of `retrieve` without these filters fill up, with no higher
-    score. The caller's `filters` hold throughout.
+    Args:
+        retrieve: the retriever that gets the filters.
+        known: what a question can name (`space.known_metadata`).
+
+    Values of one key are alternatives ("The Verge or TechCrunch"); conditions on several keys must all hold.
+    If nothing meets them, the retriever drops those on documents (entities, titles), then the others. If
+    fewer than `k` passages meet them, hits without these filters follow, with no higher score. The caller's
+    `filters` always hold.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -18,10 +18,20 @@ class VariedOptions(RewrittenOptions):
 
 
 class RAGFusionRetriever(FusedSearches):
-    """`count` variants in one call, each searched with, all rankings fused by reciprocal rank; `why` is "varied".
+    """Retrieves with variants of the question that a model writes, fused (RAG-Fusion, Rackauckas, 2024). `why`
+    is "varied".
 
-    Its variants are written while the question waits, and without a look at the corpus: that is what the KRAQ paper (6)
-    and thesis (2.5.2) set `combined` apart from.
+    Args:
+        retrieve: the retriever of each search.
+        count: variants, written in one call; 1 or more.
+        pool: hits of each search; `k`, if that is more.
+        constant: the constant of reciprocal rank fusion, 0 or more.
+
+    Raises:
+        ValueError: for an option out of its range.
+
+    The model writes the variants while the user waits, and without seeing the corpus. The KRAQ paper (section
+    6) and the thesis (2.5.2) name this as the difference from `combined`.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

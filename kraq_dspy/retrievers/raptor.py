@@ -19,7 +19,14 @@ from kraq_dspy.state import SavableModule
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A summary of its `child_ids`: chunks at `level` 1, summaries of the level below above that.
+    """A summary in the tree.
+
+    Attributes:
+        id: its id.
+        level: 1 for a summary of chunks, one more than its children otherwise.
+        child_ids: the ids of chunks (level 1) or of summaries of the level below.
+        text: the summary.
+        n_tokens: its length in tokens.
 
     >>> TreeNode("s", level=1, child_ids=("a", "b"), text="Both are rivers.", n_tokens=4).level
     1
@@ -33,7 +40,11 @@ class TreeNode:
 
 
 class SummaryTree:
-    """The summaries by id, and who stands under whom. A child may have several parents: clusters are soft.
+    """A tree of summaries. A summary may have several parents, because clusters overlap.
+
+    Args:
+        chunk_ids: the ids of the leaves.
+        nodes: the summaries, each with the ids of its children.
 
     >>> tree = SummaryTree(["a", "b"], [TreeNode("s", 1, ("a", "b"), "Both are rivers.", 4)])
     >>> sorted(tree.leaves["s"])
@@ -55,12 +66,20 @@ class SummaryTree:
 
 @dataclass(eq=False, repr=False)
 class RaptorRetriever(Retrieving):
-    """Searches passages and summaries of all levels at once ("collapsed tree"); `score` is the cosine, `why` "leaf" or
+    """Retrieves passages and summaries of all levels at once (RAPTOR's "collapsed tree"). `why` is "leaf" or
     "summary".
 
-    A summary's hit has a chunk of its own: its id, no document, its `level` as metadata. So `filters` find passages
-    alone, and a summary is left out when it, or every passage under it, is in `exclude`. The paper's other search, down
-    from the top of the tree, found less (benchmarks/results/retrieval.md).
+    Args:
+        chunks: the source of the passages (`space.index`).
+        chunk_vectors: the embeddings of the chunks under their ids.
+        embedder: the encoder of the questions.
+        tree: the summaries (`space.summary_tree`, made by `kraq precompute DIR raptor`).
+        summaries: finds summaries by their embeddings.
+
+    `score` is the cosine, in [-1, 1]. A summary's hit has its own chunk, with the summary's id, no document,
+    and its `level` as metadata. So `filters` find passages alone. A summary is left out if it, or each
+    passage under it, is in `exclude`. The paper's other search, down from the top of the tree, found less
+    (benchmarks/results/retrieval.md).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

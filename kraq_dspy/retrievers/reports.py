@@ -50,11 +50,20 @@ class EntityReportOptions:
 
 
 class ReportRetriever(Retrieving):
-    """GraphRAG's reports by meaning: those whose text is nearest to the question; `why` is "report".
+    """Retrieves the reports of communities nearest to the question by meaning, as in GraphRAG. `why` is
+    "report".
 
-    A hit's chunk is a report: its id and `document_id` are the community's, so `exclude` and `filters` speak of
-    communities (`{"level": 0}`). With `level`, only the partition at that level is searched, so that no two reports
-    tell of the same entities; without it, all levels.
+    Args:
+        nearest: finds reports by their embeddings (`space.report_vectors`).
+        graph: the communities and their reports (`space.graph`).
+        level: search the partition at this level alone, so that no two reports have the same entities; None
+            for all levels.
+
+    Raises:
+        ValueError: for a `level` below 0.
+
+    A hit's chunk is a report. Its id and `document_id` are the community's, so `exclude` and `filters` are
+    about communities (`{"level": 0}`). `score` is the cosine, in [-1, 1].
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -87,11 +96,20 @@ class ReportRetriever(Retrieving):
 
 
 class EntityReportRetriever(Retrieving):
-    """GraphRAG's reports by way of entities, as its local search orders them; `why` is "entity".
+    """Retrieves the reports of the communities of entities near the question, as GraphRAG's local search. `why`
+    is "entity".
 
-    The `n_entities` nearest to the question are looked up, and the narrowest reported community of each, at `level` or
-    broader. `score` is the sum of their entities' cosines. `exclude` and `filters` as in ReportRetriever. There may be
-    fewer than `k`.
+    Args:
+        nearest: finds entities by their embeddings (`space.entity_vectors`).
+        graph: the communities and their reports (`space.graph`).
+        n_entities: entities to look up, 1 or more.
+        level: the narrowest level of a report, 0 or more; 0 is the broadest.
+
+    Raises:
+        ValueError: for an option out of its range.
+
+    `score` is the sum of the cosines of a report's entities. A hit's chunk is a report, as in
+    `ReportRetriever`. There may be fewer than `k` hits.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -20,9 +20,17 @@ class RerankedOptions:
 
 
 class RerankingRetriever(Retrieving):
-    """The `pool` (or `k`, if that is more) best of `retrieve`, by the score of `rerank`, which is the hit's `score`.
+    """Reorders the hits of a retriever by another score. `why` is "reranked".
 
-    `why` is "reranked". Ties go by chunk id.
+    Args:
+        retrieve: the retriever of the candidates.
+        rerank: gives the candidates of a question their new scores, which become `score`.
+        pool: candidates; `k`, if that is more.
+
+    Raises:
+        ValueError: for a `pool` below 1.
+
+    Hits with the same score are in the order of their chunk ids.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -49,9 +57,14 @@ class RerankingRetriever(Retrieving):
 
 
 def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterable[Question]) -> dict[str, set[str]]:
-    """The ids of the questions that stand for each chunk's communities, by chunk id.
+    """List the questions that stand for the communities of each chunk.
 
-    `chunk_ids` are those of each community. A question that is marked as a duplicate is stood for by its original.
+    Args:
+        chunk_ids: the chunk ids of each community, by community id.
+        questions: the questions. The original of a duplicate takes its place.
+
+    Returns:
+        The ids of the questions, by chunk id.
 
     >>> question = Question("q", "Who was Ada?", "kraq", community_id="c", level=0, chunk_ids=("ada",), document_ids=())
     >>> questions_by_chunk({"c": ["ada", "london"]}, [question])
@@ -65,12 +78,21 @@ def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterab
 
 
 class QuestionSimilarityReranker:
-    """`balance * score / best score + (1 - balance) * cosine`, to the nearest KRAQ question of a passage's communities.
+    """Scores passages by the question's similarity to the KRAQ questions of their communities. No model reads
+    the passages.
 
-    A community's question already says what the community is about. So this costs a look-up and
-    some dot products, and no model reads the passages. A passage whose communities have no question
-    gets no cosine (0). A hit's score below 0 counts as
-    0. `asked_of` is what `questions_by_chunk` gives, and `question_vectors` holds the questions, under `embedder`.
+    Args:
+        asked_of: the ids of the questions of each chunk, by chunk id (`questions_by_chunk`).
+        question_vectors: the embeddings of the questions under their ids, made by `embedder`.
+        embedder: the encoder of the questions.
+        balance: the weight of the hit's own score, in [0, 1].
+
+    Raises:
+        ValueError: for a `balance` out of its range.
+
+    The new score is `balance * score / best score + (1 - balance) * cosine`, with the cosine to the nearest
+    question. A passage whose communities have no question gets the cosine 0. A hit's score below 0 counts as
+    0.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

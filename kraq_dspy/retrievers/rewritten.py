@@ -62,7 +62,16 @@ class FusedSearches(RetrievingModule):
 
 
 class RewrittenRetriever(FusedSearches):
-    """QRFusion (QA-RAG paper, 2.2): the question, and `rewrite`'s wording of it.
+    """Retrieves with the question and a model's rewriting of it, fused: QRFusion (QA-RAG paper, 2.2). `why` is
+    "rewritten".
+
+    Args:
+        retrieve: the retriever of both searches.
+        pool: hits of each search; `k`, if that is more.
+        constant: the constant of reciprocal rank fusion, 0 or more.
+
+    Raises:
+        ValueError: for an option out of its range.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -35,11 +35,20 @@ class SentenceWindowOptions:
 
 
 class SentenceWindowRetriever(Retrieving):
-    """`score` is the cosine of the question and the chunk's nearest sentence, in [-1, 1]; `why` is "sentence".
+    """Retrieves by the nearest single sentence, and returns it with the sentences around it. `why` is
+    "sentence".
 
-    The hit's chunk keeps its id, but its text is that sentence with `window` sentences of the chunk on either side;
-    None hands over the whole chunk. What is stored by chunk id (pairs, embeddings seen from a question) stays that of
-    the whole chunk. `sentences` finds sentences by their `sentence_id`.
+    Args:
+        chunks: the source of the passages (`space.index`).
+        sentences: finds sentences by their embeddings (`space.sentence_vectors`).
+        embedder: the encoder of the questions.
+        window: sentences of the chunk on either side, 0 or more; None returns the whole chunk.
+
+    Raises:
+        ValueError: for a `window` below 0.
+
+    `score` is the cosine of the question and the sentence, in [-1, 1]. The hit's chunk keeps its id; only its
+    text is shorter.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -23,9 +23,14 @@ from kraq_dspy.spec import RetrieverSpec, option
 
 
 class DenseRetriever(Retrieving):
-    """`score` is the cosine of the two embeddings, in [-1, 1]; `why` is "dense".
+    """Retrieves by meaning alone: the cosine of embeddings. `why` is "dense".
 
-    `vectors` holds the chunks under their ids, made by `embedder`, which also embeds the questions.
+    Args:
+        chunks: the source of the passages (`space.index`).
+        vectors: the embeddings of the chunks under their ids, made by `embedder`.
+        embedder: the encoder of the questions.
+
+    `score` is the cosine of question and passage, in [-1, 1].
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -46,9 +51,14 @@ class DenseRetriever(Retrieving):
 
 
 class BM25Retriever(Retrieving):
-    """`score` is the BM25 score, above 0 and without an upper end; `why` is "bm25".
+    """Retrieves by words alone: BM25. `why` is "bm25".
 
-    Chunks that share no word with the question are not found, so there may be fewer than `k`.
+    Args:
+        chunks: the source of the passages (`space.index`).
+        vectors: the store with the words of the chunks under their ids (`space.index.chunk_vectors`).
+
+    `score` is the BM25 score, above 0 and without an upper bound. Chunks that share no word with the question
+    are not found, so there may be fewer than `k` hits.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -74,18 +84,26 @@ class HybridOptions:
 
 @dataclass(eq=False, repr=False)
 class HybridRetriever(Retrieving):
-    """`weight * cos(dense) + (1 - weight) * cos(sparse)`: K2RAG, equations 3 and 4; `why` is "hybrid".
+    """Retrieves by a weighted sum of two cosines, of meaning and of words (K2RAG, equations 3 and 4). `why` is
+    "hybrid".
 
-    The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25.
-    Each gets both cosines, so that neither side's scale decides. `ScaleOfCosines` standardises
-    those of an encoder whose cosines are all high. `weight` is the paper's lambda, 0.8 there and
-    0.5 here, which found more on musique (`docs/decisions.md`): 1 ranks by meaning alone,
-    0 by words alone. The sparse vectors are tf-idf ones over the candidates (`sparse_cosines`): the
-    paper names Okapi BM25, whose scores are no cosines.
+    Args:
+        chunks: the source of the passages (`space.index`).
+        vectors: the store with embeddings and words of the chunks (`space.index.chunk_vectors`).
+        embedder: the encoder of the questions.
+        weight: the weight of meaning, in [0, 1]; the paper's lambda, 0.8 there. 0.5 found more on musique
+            (`docs/decisions.md`).
+        okapi: the weight of the candidate's BM25 score as a share of the best one, 0 or more. The paper has
+            no such term.
+        pool: candidates by embedding, and as many by BM25; `k`, if that is more.
 
-    `okapi` is the weight of the candidate's BM25 score as a share of the best one, 0 if it is not
-    among the best by words. BM25 knows how rare a word is in the whole corpus, and stems. The paper
-    has no such term.
+    Raises:
+        ValueError: for an option out of its range.
+
+    `score` is `weight * cos(dense) + (1 - weight) * cos(sparse)`, plus the term of `okapi`. Each candidate
+    gets both cosines, so neither side's scale decides. `ScaleOfCosines` standardises those of an encoder
+    whose cosines are all high. The sparse vectors are tf-idf over the candidates (`sparse_cosines`), because
+    the scores of the paper's Okapi BM25 are no cosines.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -140,9 +158,17 @@ class FusionOptions:
 
 
 class FusionRetriever(Retrieving):
-    """Reciprocal rank fusion (`hits.fused`) of any retrievers; `why` is "fusion".
+    """Fuses the rankings of several retrievers by reciprocal rank (Cormack et al., 2009). `why` is "fusion".
 
-    Each retriever gives its `pool` (or `k`, if that is more) best.
+    Args:
+        retrievers: the retrievers, at least one.
+        pool: hits of each retriever; `k`, if that is more.
+        constant: the constant of `1 / (constant + rank)`, 0 or more.
+
+    Raises:
+        ValueError: for an option out of its range, or without a retriever.
+
+    `score` is the sum of `1 / (constant + rank)` over the rankings that have the passage.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

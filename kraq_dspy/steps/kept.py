@@ -23,7 +23,7 @@ from kraq_dspy._internal.options import type_adapter
 from kraq_dspy._internal.step import without_advice
 from kraq_dspy.asset.store.own_files import require_descriptors
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.embedded.reading.reader import MADE_BY
+from kraq_dspy.embedded_model import analyst
 from kraq_dspy.errors import KraqError, lacks_files, lacks_room
 from kraq_dspy.models.lms.adapter import ADAPTER
 from kraq_dspy.models.lms.envelope import cut_off, flaws_heard, with_flaws
@@ -319,7 +319,7 @@ def encoded(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:
 def made_by(stage: str, program: dspy.Module, model: str) -> str:
     """Return what the results of a stage depend on beside their inputs: the program, the model's
     name and the adapter; of the embedded model also how it reads."""
-    model = f"{model}, {MADE_BY}" if model == EMBEDDED else model
+    model = f"{model}, {analyst().made_by()}" if model == EMBEDDED else model
     adapter = type(dspy.settings.adapter or ADAPTER).__name__
     return content_id(stage, program_key(program), model, adapter)
 

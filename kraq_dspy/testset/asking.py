@@ -8,7 +8,7 @@ import dspy
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, Step, signature_for
-from kraq_dspy.embedded.names import with_another_name
+from kraq_dspy.language.text import with_another_name
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in, shares_a_word, stands_alone
 from kraq_dspy.state import SavableModule
 from kraq_dspy.testset.kind import texts_of

@@ -1,4 +1,4 @@
-"""Changes one thing of a question, so that it supposes what no passage says: who speaks, which tale or site it is of, a
+"""Changes one thing of a question, so that it supposes what no passage says: who speaks, a
 year, a number, a name, what kind of a thing it is.
 
 What is put in is of the same kind and from the same corpus, and each change is checked against every sentence.
@@ -12,12 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from kraq_dspy.embedded.names import with_another_name
-from kraq_dspy.embedded.reading.acts import SAID_ALOUD
-from kraq_dspy.embedded.reading.titles import speaker_of
-from kraq_dspy.embedded.reading.vocabulary import BEASTS, FIGURES, GENERAL
-from kraq_dspy.language.text import content_words, sentences
-from kraq_dspy.language.vocabulary import MONTHS
+from kraq_dspy.language.analysis import SAID_ALOUD
+from kraq_dspy.language.text import content_words, sentences, with_another_name
+from kraq_dspy.language.vocabulary import GENERAL, MONTHS
 from kraq_dspy.records import PHRASE, Chunk, Entity, TestsetRow
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.testset.asking import SupposeOfAnother
@@ -35,7 +32,6 @@ OFTEN = 2
 _PLAIN = re.compile(r"[a-z]+(?: [a-z]+)+")
 _TALE = re.compile(r"In “(?P<title>[^”]*)”, ")
 _SAID_BY = re.compile(r"What did (?P<speaker>[^?]{1,80}?) say about (?P<topic>[^?]{1,120})\?")
-_FIGURE = re.compile(r"(?<=the )[a-z]+(?=\?| (?:in|on|at|to|of|from|with|by|into|for|and|up|under|over)\b)")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _COUNTS = r"(?= (?:[a-z]+ )?[a-z]{3,}s\b)"  # "forty workers"; not "Portal 2", nor "type 3 diabetes"
 _NUMBER = re.compile(rf"(?<=[a-z] )\d{{1,3}}(?:,\d{{3}})*{_COUNTS}")
@@ -80,7 +76,7 @@ class Changes:
         for name, other in self._pairs(question, text, source, chance):
             if other.casefold() not in source.passage.casefold() and not self.is_said(text, name, other):
                 return Change(text, name, other, prefix)
-        return self._title_changed(question.question, source, chance)
+        return None
 
     def is_said(self, question: str, name: str, other: str) -> bool:
         """Whether a sentence that has the changed thing may say of it what the question supposes."""
@@ -93,7 +89,6 @@ class Changes:
         self, question: AskedQuestion, text: str, source: Chunk, chance: random.Random
     ) -> Iterator[tuple[str, str]]:
         """Things of the question, each with one that may be put for it, the plainest first."""
-        yield from self._figures_changed(source, text, chance)
         yield from _numbers_changed(text, chance)
         yield from self._names_changed(question, text, chance)
         yield from self._phrases_changed(source, text, chance)
@@ -118,27 +113,6 @@ class Changes:
         """Whether a passage that has the speaker's name has a word of the matter."""
         name = speaker.removeprefix("the ")
         return any(name in chunk.text and matter & set(content_words(chunk.text)) for chunk in self._corpus.chunks)
-
-    def _title_changed(self, question: str, source: Chunk, chance: random.Random) -> Change | None:
-        """The tale or the site that the question names, and another one that has the figures and not the deed."""
-        name = source.title
-        is_tale = name.islower() and f"“{name}”" in question
-        is_named = is_tale or bool(speaker_of(name) and name in question)
-        if (
-            not is_named or len(re.findall(rf"\b{re.escape(name)}\b", question)) > 1
-        ):  # "In “little boy blue”, what did little boy blue do?"
-            return None
-        rest = set(content_words(question.replace(name, " ")))
-        figures = {word for word in re.findall(r"[a-z]+", question.replace(name, " ")) if word in FIGURES}
-        others = [
-            title
-            for title in self._titles
-            if title != name
-            and (title.islower() if is_tale else bool(speaker_of(title)))
-            and figures <= self._words_by_title[title]
-            and not any(_shares(rest, chunk) for chunk in self._chunks_by_title[title])
-        ]
-        return Change(question, name, chance.choice(others)) if others else None
 
     def _names_changed(self, question: AskedQuestion, text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
         """Names, each with another one of its kind and its number of words."""
@@ -194,25 +168,6 @@ class Changes:
                 if others:
                     yield named.text, chance.choice(others)
 
-    def _figures_changed(self, source: Chunk, text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
-        """Somebody of a tale, and somebody whom no passage of that tale names; a beast for a beast."""
-        if not source.title.islower():
-            return
-        present = self._words_by_title[source.title]
-        for word in _FIGURE.findall(text):
-            absent = [
-                other for other in self._figures if other not in present and (other in BEASTS) == (word in BEASTS)
-            ]
-            if word in FIGURES and absent:
-                yield word, chance.choice(absent)
-
-    @cached_property
-    def _figures(self) -> list[str]:
-        """The figures of all tales of the corpus."""
-        tales = [chunk.text for chunk in self._corpus.chunks if chunk.title.islower()]
-        words = {word for text in tales for word in re.findall(r"(?<=\bthe )[a-z]+", text)}
-        return sorted(words & FIGURES)
-
     @cached_property
     def _speakers(self) -> Mapping[str, str]:
         """Who speaks in the corpus, each with the document of the first turn."""
@@ -223,24 +178,6 @@ class Changes:
                     if act.verb == SAID_ALOUD and chunk_id in self._corpus.by_id:
                         speakers.setdefault(act.subject, self._corpus.by_id[chunk_id].document_id)
         return speakers
-
-    @cached_property
-    def _chunks_by_title(self) -> Mapping[str, Sequence[Chunk]]:
-        by_title: defaultdict[str, list[Chunk]] = defaultdict(list)
-        for chunk in self._corpus.chunks:
-            by_title[chunk.title].append(chunk)
-        return by_title
-
-    @cached_property
-    def _words_by_title(self) -> Mapping[str, set[str]]:
-        return {
-            title: {word for chunk in chunks for word in re.findall(r"[a-z]+", chunk.text.lower())}
-            for title, chunks in self._chunks_by_title.items()
-        }
-
-    @cached_property
-    def _titles(self) -> list[str]:
-        return sorted(self._chunks_by_title)
 
     @cached_property
     def _entity_by_name(self) -> Mapping[str, Entity]:
@@ -310,11 +247,6 @@ def _numbers_changed(text: str, chance: random.Random) -> Iterator[tuple[str, st
     for number in _NUMBER.findall(text):
         if int(number.replace(",", "")) > 1:
             yield number, f"{int(number.replace(',', '')) + chance.randint(2, 9):,}"
-
-
-def _shares(words: set[str], chunk: Chunk) -> bool:
-    """Whether a sentence has so much of a question that it may answer it."""
-    return any(len(words & set(content_words(part))) >= SAID_OF_OTHER * len(words) for part in sentences(chunk.text))
 
 
 def _says_of(other: str, rest: set[str], chunk: Chunk) -> bool:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kraq_dspy.embedded.reading.analysis import Analysis
-from kraq_dspy.embedded.reading.kept import analyses_of
-from kraq_dspy.embedded.reading.reader import reader
+from kraq_dspy.embedded_model import analyst
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.language.analysis import Analysis
 from kraq_dspy.records import Chunk, Community, Entity, content_id
 from kraq_dspy.workspace import Workspace
 
@@ -142,9 +141,9 @@ class Corpus:
 
 
 def _remembered_analyses(index: "Index", chunks: Sequence[Chunk]) -> Mapping[str, Analysis]:
-    """The parser's analyses that the index keeps; the reader of this process has them too, and parses none again."""
-    analyses = analyses_of(index, [chunk.id for chunk in chunks])
-    reader().remember({chunk.passage: analyses[chunk.id] for chunk in chunks if chunk.id in analyses})
+    """The parser's analyses that the index keeps; the analyst of this process has them too, and parses none again."""
+    analyses = analyst().analyses_of(index, [chunk.id for chunk in chunks])
+    analyst().remember({chunk.passage: analyses[chunk.id] for chunk in chunks if chunk.id in analyses})
     return analyses
 
 

@@ -13,10 +13,9 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 from kraq_dspy import signatures
-from kraq_dspy.embedded.names import with_another_name
-from kraq_dspy.embedded.reading.together import groups_in
+from kraq_dspy.embedded_model import question_writer
 from kraq_dspy.errors import ConfigError, did_you_mean
-from kraq_dspy.language.text import content_words, sentences
+from kraq_dspy.language.text import content_words, sentences, with_another_name
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
 from kraq_dspy.testset.corpus import MOST_NAMES, AskedQuestion, Corpus, Material, is_identifier, without_brackets
@@ -274,7 +273,8 @@ def _of_communities(corpus: Corpus) -> list[Material]:
 def _of_statements(corpus: Corpus) -> list[Material]:
     """Return passages of few documents whose statements go together, with what the statements name."""
     materials = []
-    for group in groups_in(corpus.analyses):
+    groups = question_writer().groups_in(corpus.analyses) if corpus.analyses else []
+    for group in groups:
         chunks = corpus.chunks_of(group.told)
         if len({chunk.document_id for chunk in chunks}) >= TOGETHER.start:
             inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(group.names)}

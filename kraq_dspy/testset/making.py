@@ -59,12 +59,17 @@ DO_NOT_KNOW = "I do not know"
 
 @dataclass(frozen=True, slots=True)
 class TestsetPlan:
-    """The plan of a test set. `shares` by kind (default: `kinds.SHARES`); `oversampled` rows are
-    made for each one kept (None: two by a model, three by rules).
+    """The plan of a test set.
 
-    `gold_by` are the retrievers that passages are pooled from; without a graph, "pagerank" is left out. `only` are ids
-    of passages, of which the first of each question is one; None for all. `own` is the most of the index's own
-    questions that make the other half: None for `n`, and for none where kinds or passages were chosen.
+    Args:
+        n: the most questions of each half.
+        shares: the share of each kind of question; by default `kinds.SHARES`.
+        seed: the random seed.
+        oversampled: rows to make for each row to keep; by default two by a model, three by rules.
+        gold_by: retrievers whose passages are pooled to find the gold ones; without a graph, "pagerank" is
+            left out.
+        only: ids of passages, one of which each question must be about; None for all.
+        own: the most questions of the index itself; by default `n`, or none if kinds or passages were chosen.
     """
 
     __test__ = False
@@ -95,22 +100,31 @@ def make_testset(
     draft: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Testset:
-    """A test set of up to `n` questions made of statements, and up to as many of the index's own: two halves.
+    """Make a test set with two halves: questions made of statements, and questions of the index.
 
-    Each half is made in a way of its own, so their faults are unlike, and what both decide about two systems can be
-    trusted (`kraq_dspy.eval.halves`).
+    Args:
+        space: the open index.
+        n: the most questions of each half, 1 or more.
+        plan: a whole plan, which replaces `n`, `shares` and `seed`.
+        shares: the share of each kind of question, such as `{"fact": 3, "bridge": 2}`.
+        seed: the random seed.
+        draft: a file that keeps every outcome, so that the same call resumes.
+        progress: is called as the making advances.
+
+    Returns:
+        The test set. The same index, plan and models make the same one.
+
+    Raises:
+        IndexStateError: for an index without passages.
+        ConfigError: for an unknown kind, or `n` below 1.
+
+    The halves are made in different ways, so they have different faults; what both decide about two systems
+    can be trusted (`halves`). The model of the role "generator" writes the questions, or that of "default" if
+    the generator has an adapter. The role "judge" checks them. If the embedded model writes and the role
+    "asker" has a model, this one words them.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     make_testset(space, 200).save("test.jsonl")
-
-    The model of the role "generator" asks, or that of "default" if the generator has an adapter, which writes other
-    questions. Where that is the embedded one and the role "asker" has a model, this words what the parse asks. That of
-    "judge" checks. With `draft`, every outcome is written to that file as it comes, and the same
-    call resumes after an interruption. The same index, plan and models make the same set. A `plan` says more than `n`,
-    `shares` and `seed`, and replaces them.
-
-    Raises IndexStateError for an index without passages, ConfigError for an unknown kind and for less than one
-    question.
     """
     plan = plan or TestsetPlan(n, shares, seed)
     if plan.n < 1:
@@ -156,19 +170,29 @@ def make_trainset(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[dspy.Example]:
-    """Questions about the index, for DSPy's optimizers and `dspy.Evaluate`: `question` is the only input.
+    """Make questions about the index for DSPy's optimizers and `dspy.Evaluate`.
+
+    Args:
+        space: the open index.
+        n: the most questions.
+        unanswerable: the share of questions that suppose what no document says, in [0, 1).
+        seed: the random seed.
+        progress: is called as the making advances.
+
+    Returns:
+        Examples whose only input is `question`. `answer`, `answers` and `supporting_ids` are gold, and
+            `passages` are the texts
+        of the gold passages. Unanswerable ones have no `answers`, the `answer` "I do not know", and
+            `answerable` False.
+
+    Raises:
+        ConfigError: for a share outside of [0, 1).
+
+    The questions are facts and bridges of a test set. Measure on other questions: on human ones, or on a set
+    of another seed about other documents (`Testset.split`).
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     dspy.BootstrapFewShot(metric=token_f1).compile(program, trainset=make_trainset(space))
-
-    They fit any module whose `forward` takes a question. The questions are facts and bridges of a test set. `answers`,
-    `answer` and `supporting_ids` (documents) are gold, `passages` the texts of the gold passages; a demonstration for a
-    step that reads passages has them. `unanswerable`, in [0, 1), is the share of questions that suppose what no
-    document says: their `answers` are empty, their `answer` is "I do not know", and `answerable` is False
-    (`rag_quality` scores whether a program refuses them).
-
-    Measure on other questions: on people's, or on a set of another seed whose documents are others (`Testset.split`).
-    Raises ConfigError for a share outside [0, 1).
     """
     if not 0 <= unanswerable < 1:
         raise ConfigError(f"unanswerable is {unanswerable!r}; expected a share from 0 up to, but not including, 1.")

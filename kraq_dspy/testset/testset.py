@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Testset:
-    """Rows, and what made them. `rejected` counts questions that were dropped, by the reason; `left_out` are kinds
-    that were asked for and could not be made.
+    """The rows of a test set, and how they were made.
+
+    Args:
+        rows: the rows.
+        rejected: the number of dropped questions, by reason.
+        left_out: why requested kinds could not be made, by kind.
+        gold_by: the retrievers whose passages were pooled to find the gold ones.
 
     >>> made = Testset((TestsetRow("t1", "Who met Ada?", "fact", ("Charles",), supporting_ids=("ada",)),))
     >>> made.examples()[0].answers

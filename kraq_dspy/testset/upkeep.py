@@ -39,14 +39,22 @@ def update_testset(
     draft: str | Path | None = None,
     progress: Progress | None = None,
 ) -> TestsetUpdate:
-    """The rows as they are after `kraq update` or `remove`, and `new` ones.
+    """Update a test set after its index has changed, and add new rows.
 
-    New ones are about documents that no row is about, or none but stale ones.
+    Args:
+        space: the open index.
+        testset: the test set.
+        new: how many new rows to make of statements; by default as many of each half as became stale.
+        seed: the random seed.
+        draft: a file that keeps every outcome, so that the same call resumes.
+        progress: is called as the update advances.
 
-    A rejected row stays as it is. Any other is kept while each of its passages stands word for word in the same
-    document, wherever it is cut now. Without `new`, as many rows are added as became stale by
-    this call, of each half; `new` ones are made of statements. A question
-    that nothing answered is stale once a passage says it.
+    Returns:
+        The updated test set, and what changed.
+
+    New rows are about documents that no row is about, or only stale ones. A rejected row stays. Another row
+    stays while each of its passages is in its document, word for word. An unanswerable question becomes stale
+    once a passage answers it.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     update_testset(space, Testset.load("test.jsonl")).testset.save("test.jsonl")

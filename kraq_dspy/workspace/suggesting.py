@@ -1,16 +1,13 @@
 """Suggests questions that the index itself answers: a dozen to start with, and the next ones after an answer."""
 
-import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.ports import QuestionFinder, Vectors
 from kraq_dspy.records import Chunk, Hit, Question
-from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.workspace.topics import broad_by_template
 
 STARTERS = 12  # questions to begin with
@@ -18,12 +15,8 @@ CANDIDATES = 400  # questions that starters are chosen among, the broadest first
 OFFERED_AMONG = 24  # stored questions nearest to one that is refused, among which others are offered
 NEAR = 12  # stored questions near the user's, among which the next ones are chosen
 SAME = 0.9  # a cosine above which two questions ask the same
-TELLING = 4  # words that carry meaning in a question which says what it asks
-TURNED = 0.5  # worth of a statement that a template turned round, which hardly anybody would ask
 LEADING = 3  # passages of an answer that tell what it is about
 RELATED = 0.7  # a next question is at least so near to the user's, as a share of what the nearest one is
-
-_TURNED = re.compile(r"(?:Is|Are|Was|Were|Do|Does|Has|Have|Can|Must|Should|Will) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +54,9 @@ def starters(index: Index, count: int = STARTERS) -> list[SuggestedQuestion]:
 
         [each.text for each in starters(space.index)]
 
-    The choice is greedy. A question's value is the root of the number of passages that answer it and
-    no earlier question. The value is lower if the question says little ("What is Crowea?") or if a
-    template inverted a statement. What a template asked about a broad community comes only after all
-    others. Fewer if there are fewer; none if the index has no questions.
+    The choice is greedy: the next question is the one with most passages that answer it and no earlier question. What a
+    template asked about a broad community comes only after all others. Fewer if there are fewer; none if the index has
+    no questions.
     """
     questions = sorted(index.questions(source="kraq"), key=lambda each: (each.level, -len(each.chunk_ids), each.id))
     broad = broad_by_template(index, questions)
@@ -83,25 +75,29 @@ def _together_telling_most(
     left = answered(index, questions)
     for each in before:
         left = _unlike(index, left, each) if left else left
-    chosen = list(before)
     covered = {chunk_id for each in before for chunk_id in each.question.evidence}
-    says = {each.text: _says(each.question) for each in left}
 
-    def worth(each: SuggestedQuestion) -> float:
-        return says[each.text] * math.sqrt(len(set(each.question.evidence) - covered))
-
-    while left and len(chosen) < count:
-        best = max(left, key=worth)
-        chosen.append(best)
+    def take_most_telling(left: Sequence[SuggestedQuestion]) -> SuggestedQuestion:
+        best = max(left, key=lambda each: len(set(each.question.evidence) - covered))
         covered.update(best.question.evidence)
-        left = _unlike(index, left, best)
+        return best
+
+    return [*before, *_differing(index, left, count - len(before), take_most_telling)]
+
+
+def _differing(
+    index: Index,
+    left: Sequence[SuggestedQuestion],
+    count: int,
+    take: Callable[[Sequence[SuggestedQuestion]], SuggestedQuestion] = itemgetter(0),
+) -> list[SuggestedQuestion]:
+    """At most `count` of them, no two alike, each the one that is taken of those left: the first, unless `take` says
+    otherwise."""
+    chosen: list[SuggestedQuestion] = []
+    while left and len(chosen) < count:
+        chosen.append(take(left))
+        left = _unlike(index, left, chosen[-1])
     return chosen
-
-
-def _says(question: Question) -> float:
-    """How much it says of what it asks, in (0, 1]."""
-    is_turned = question.model == EMBEDDED and _TURNED.match(question.text)
-    return min(1.0, len(words_of(question.text)) / TELLING) * (TURNED if is_turned else 1.0)
 
 
 def next_questions(
@@ -125,11 +121,7 @@ def next_questions(
     ]
     related = [hit.question for hit in hits if hit.similarity >= RELATED * hits[0].similarity]
     left = _belonging(answered(index, related), [hit for hit in evidence if isinstance(hit, Hit)][:LEADING])
-    chosen: list[SuggestedQuestion] = []
-    while left and len(chosen) < count:
-        chosen.append(left[0])
-        left = _unlike(index, left, left[0])
-    return chosen
+    return _differing(index, left, count)
 
 
 def offered_questions(
@@ -150,13 +142,7 @@ def offered_questions(
     candidates = answered(index, [hit.question for hit in nearest(question, OFFERED_AMONG)])
     vectors = index.question_vectors.vectors([each.question.id for each in candidates])
     are_held = holds([each.text for each in candidates], vectors)
-    left = [each for each, is_held in zip(candidates, are_held, strict=True) if is_held]
-
-    chosen: list[SuggestedQuestion] = []
-    while left and len(chosen) < count:
-        chosen.append(left[0])
-        left = _unlike(index, left, left[0])
-    return chosen
+    return _differing(index, [each for each, is_held in zip(candidates, are_held, strict=True) if is_held], count)
 
 
 def _belonging(suggested: list[SuggestedQuestion], leading: Sequence[Hit]) -> list[SuggestedQuestion]:

@@ -7,33 +7,26 @@ names, say more.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import permutations
+from collections.abc import Iterable, Mapping
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.embedded.asking.headings import stands_in_menus
-from kraq_dspy.embedded.asking.templates import asks_of_headline
+from kraq_dspy.programs.kraq.question_text import asks_of_headline
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import EMBEDDED
-from kraq_dspy.workspace.spellings import Spellings
 
 BROAD = 8  # passages from which on a community without narrower ones inside is broad, too
 CENTRAL = 3  # names that make a topic
 LONGEST_NAME = 4  # words; what has more is a headline or a row of a table
 SHORTEST = 4  # letters; "Sta" is cut off
+OFTEN_SMALL = 1 / 3  # of a word's places with a capital, from which on it is no name
 WORDS_READ = 2_000  # passages of an index, evenly drawn, in which words are told from names
 GROUP = 5  # passages from which on a question may be an example of what a group tells
 LEAST_SHARE = 0.2  # of a group's passages that answer a question which stands for it
-OF_MANY = 1 / 3  # share of a community's passages, from which on a short acronym tells what it is about
 OF_ONE_DOCUMENT = 0.5  # share of a community's passages that gives it the title of a document
 
 REST = "other passages"  # of a document that another group is of, too
 
-_FILE_OR_NUMBER = re.compile(r"\S*[._/\\]\S*|[\W\d_]*|(?:PMID|ISBN|ID)?\s*\d+.*", re.IGNORECASE)
-
-_SHORT_ACRONYM = re.compile(r"[A-Z]{2,3}[a-z]?")
-_NO_NAME = re.compile(r"\S+-[a-z]+|.*\w{2}\.\w{2}.*")
-"""What is said of a thing with a hyphen, "RET-selective", and where a sentence ran into the next."""
+_TOKEN = re.compile(r"\w+(?:[’'.\-&]\w+)*")
 
 
 def is_broad(community: Community) -> bool:
@@ -56,18 +49,12 @@ def is_example(question: Question) -> bool:
     return len(question.chunk_ids) >= GROUP and len(question.evidence) > 0 and question.share < LEAST_SHARE
 
 
-def topic_of(
-    members: Iterable[Entity],
-    title: str = "",
-    spellings: Spellings | None = None,
-    chunk_ids: Collection[str] = (),
-) -> str:
+def topic_of(members: Iterable[Entity], title: str = "", written: Mapping[str, int] | None = None) -> str:
     """The title of the document that a community is of, if there is one, and the best connected of its names.
 
-    If there are others, it omits names with digits or many words, and those that the texts write as
-    words or measures (`spellings`). If two others are left, it also omits a short acronym, unless
-    many of the community's passages (`chunk_ids`) have it. No name is part of another or of the
-    title. With a title, each name occurs in several passages.
+    If there are others, it omits names with digits or many words, and those that the texts often write small
+    (`written` counts their words). No name is part of another or of the title. With a title, each name occurs in
+    several passages.
 
     >>> ada = Entity("e1", "Ada Lovelace", "person", "", ("Ada",), ("c1",), degree=1)
     >>> byron = Entity("e2", "Byron", "person", "", ("Byron",), ("c1",), degree=2)
@@ -76,21 +63,12 @@ def topic_of(
     >>> topic_of([byron, ada], title="Poets")  # beside a title, names of several passages alone
     'Poets'
     """
-
     ranked = sorted(members, key=lambda each: (-each.degree, -len(each.chunk_ids), each.name))
-    if title:
-        ranked = [each for each in ranked if len(each.chunk_ids) > 1]
-
-    names = [each.name for each in ranked]
-    spellings = spellings or Spellings()
-    telling = _apart([name for name in names if _tells(name, spellings)], title)
-    passages = frozenset(chunk_ids)
-    unusual = {each.name for each in ranked if _is_unusual(each, spellings, passages)}
-    usual = [name for name in telling if name not in unusual]
-    chosen = usual if len(usual) > 1 else telling
+    names = [each.name for each in ranked if not title or len(each.chunk_ids) > 1]
+    chosen = _apart([name for name in names if _tells(name, written or {})], title)
     if not chosen and not title:
         chosen = _apart(names)
-    listed = ", ".join(_put_together(chosen, spellings)[:CENTRAL])
+    listed = ", ".join(chosen[:CENTRAL])
     return f"{title}: {listed}" if title and listed else title or listed
 
 
@@ -139,13 +117,12 @@ def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
     member_ids = {entity_id for community in broad.values() for entity_id in community.entity_ids}
     entities = {entity.id: entity for entity in index.all(Entity) if entity.id in member_ids}
     titles = _titles(index, broad.values())
-    spellings = _spellings(index)
+    written = _written(index)
 
     named: dict[str, str] = {}
     for question_id, community in broad.items():
         members = [entities[each] for each in community.entity_ids if each in entities]
-        topic = topic_of(members, titles.get(community.id, ""), spellings, community.chunk_ids)
-        if topic:
+        if topic := topic_of(members, titles.get(community.id, ""), written):
             named[question_id] = topic
 
     several = {title for title, count in Counter(titles.values()).items() if count > 1}
@@ -163,13 +140,7 @@ def _titles(index: Index, communities: Iterable[Community]) -> dict[str, str]:
 
     chunk_ids = sorted(set(chunk_by_community.values()))
     title_by_chunk = {chunk.id: chunk.title for chunk in index.chunks_by_id(chunk_ids)}
-
-    titles: dict[str, str] = {}
-    for community_id, chunk_id in chunk_by_community.items():
-        title = title_by_chunk[chunk_id]
-        if not _FILE_OR_NUMBER.fullmatch(title):
-            titles[community_id] = title
-    return titles
+    return {community_id: title_by_chunk[chunk_id] for community_id, chunk_id in chunk_by_community.items()}
 
 
 def _chunk_of_main_document(document_by_chunk: Mapping[str, str]) -> str | None:
@@ -183,11 +154,11 @@ def _chunk_of_main_document(document_by_chunk: Mapping[str, str]) -> str | None:
     return next(id for id, document in document_by_chunk.items() if document == main_document)
 
 
-def _spellings(index: Index) -> Spellings:
-    """How the passages write words, or as many of them as tell."""
+def _written(index: Index) -> Counter[str]:
+    """How often the passages, or as many of them as tell, have each word as it is written."""
     ids = index.ids(Chunk)
     drawn = ids[:: max(1, len(ids) // WORDS_READ)]
-    return Spellings(chunk.text for chunk in index.chunks_by_id(drawn))
+    return Counter(word for chunk in index.chunks_by_id(drawn) for word in _TOKEN.findall(chunk.text))
 
 
 def _apart(names: Iterable[str], title: str = "") -> list[str]:
@@ -199,46 +170,37 @@ def _apart(names: Iterable[str], title: str = "") -> list[str]:
     return apart
 
 
-def _put_together(names: Sequence[str], spellings: Spellings) -> list[str]:
-    """The first names, with those in one that the texts join by "and": "US Food" and "Drug Administration"."""
-    first, rest = list(names[: CENTRAL + 1]), list(names[CENTRAL + 1 :])
-    for beginning, end in permutations(first, 2):
-        whole = spellings.joined(beginning, end)
-        if whole:
-            place = min(first.index(beginning), first.index(end))
-            left = [name for name in first if name not in (beginning, end)]
-            return [*left[:place], whole, *left[place:], *rest]
-    return [*first, *rest]
-
-
-def _tells(name: str, spellings: Spellings) -> bool:
+def _tells(name: str, written: Mapping[str, int]) -> bool:
     parts = name.split()
-    if len(parts) > LONGEST_NAME or any(map(str.isdigit, name)) or _NO_NAME.fullmatch(name):
-        return False
-    if stands_in_menus(name) or spellings.is_owned(name):
-        return False
-    if len(parts) == 1 and spellings.is_word(name):
+    if len(parts) > LONGEST_NAME or any(map(str.isdigit, name)) or (len(parts) == 1 and _is_word(name, written)):
         return False
     return len(name) >= SHORTEST or not name.isascii() or name.isupper() or "." in name
 
 
-def _is_unusual(entity: Entity, spellings: Spellings, chunk_ids: frozenset[str]) -> bool:
-    """Whether a name is a measure, or an acronym that may stand for much and that few of the passages have."""
-    if spellings.is_measure(entity.name):
-        return True
-    if not _is_short_acronym(entity.name):
-        return False
-    passages_with_it = len(chunk_ids.intersection(entity.chunk_ids))
-    return passages_with_it < OF_MANY * max(1, len(chunk_ids))
+def _is_word(name: str, written: Mapping[str, int]) -> bool:
+    """Whether the texts often write a name of one word small, or a form of it: "Steam" is a name where they seldom
+    write "steam", and "Prevention" a word that began a sentence.
 
-
-def _is_short_acronym(name: str) -> bool:
-    """Whether all words are of two or three capitals, which may stand for much; "U.S." is known to everybody.
-
-    >>> _is_short_acronym("UTC"), _is_short_acronym("JAKs"), _is_short_acronym("NATO"), _is_short_acronym("RSMC Tokyo")
-    (True, True, False, False)
+    >>> _is_word("Members", {"Members": 2, "members": 1}), _is_word("Steam", {"Steam": 8, "steam": 2})
+    (True, False)
     """
-    return all(_SHORT_ACRONYM.fullmatch(part) for part in name.split() if part not in ("of", "for"))
+    if name.islower():
+        return False
+    small = sum(written.get(form, 0) for form in _forms(name.lower()))
+    return small > 0 and small >= OFTEN_SMALL * written.get(name, 0)
+
+
+def _forms(word: str) -> set[str]:
+    """The word, its singular or plural, and its forms as an English verb.
+
+    >>> sorted(_forms("approve"))
+    ['approve', 'approved', 'approves', 'approving']
+    """
+    if word.endswith("s"):
+        return {word, word[:-1]}
+    if word.endswith("e"):
+        return {word, f"{word}s", f"{word}d", f"{word[:-1]}ing"}
+    return {word, f"{word}s", f"{word}ed", f"{word}ing"}
 
 
 def _within(name: str, other: str) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from kraq_dspy.embedded import word_forms
 from kraq_dspy.embedded.answer import answer
 from kraq_dspy.embedded.testset import checks, facts, over_many, over_two, related, statements, whole_names
+from kraq_dspy.language import word_forms
 
 BURTON = "Tim Burton\nTim Burton is an American film director. He was born in Burbank in 1958."
 WOOD = (

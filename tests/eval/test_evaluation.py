@@ -9,12 +9,13 @@ import dspy
 import pytest
 from dspy.utils.dummies import DummyLM
 
+from kraq_dspy import Workspace, build_index
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.grids import changed_questions, grids
 from kraq_dspy.eval.rows import read_run
-from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.records import Chunk, Document, Hit
 
 QUESTIONS = [
     {"id": "o", "question": "Say Oslo", "answer": "Oslo", "supporting_ids": ["norway"]},
@@ -70,6 +71,15 @@ def test_a_function_that_finds_is_a_retriever_and_several_systems_have_names() -
     assert result.mean("mrr@10") == 0.75
     assert result.summary.baseline == "plain"
     assert result.summary.systems[1].cells["recall@1"].difference is not None
+
+
+def test_what_computes_in_this_process_alone_is_asked_one_by_one(tmp_path: Path) -> None:
+    build_index([Document(name, name, text) for name, text in PASSAGES.items()], tmp_path / "places.kraq")
+    with Workspace.open(tmp_path / "places.kraq") as space:
+        alone = evaluate("traditional", [{"question": "Where is Oslo?"}], ["grounded"], space=space)
+        beside = evaluate(find, QUESTIONS, ["recall@1"], space=space)
+    assert alone.summary.header.extra["in_flight"] == 1
+    assert beside.summary.header.extra["in_flight"] == 8  # a function of the caller's may wait for anything
 
 
 def test_questions_without_answers_are_scored_by_what_needs_none(lm: DummyLM) -> None:

@@ -36,6 +36,12 @@ def rows(system: str, scores: Sequence[float | None]) -> list[ResultRow]:
     ]  # fmt: skip
 
 
+def test_figures_do_not_hang_on_the_order_in_which_questions_were_answered() -> None:
+    answered = [*rows("old", [0, 0.2, 1, 1, 0.4, 0.7]), *rows("new", [1, 0.5, 1, 0.1, 0.9, 0.3])]
+    in_order, reversed_ = (summarise_run(header(), each) for each in (answered, answered[::-1]))
+    assert in_order.systems == reversed_.systems
+
+
 def test_means_and_the_difference_over_the_questions_that_both_answered() -> None:
     run = summarise_run(header(), [*rows("old", [0, 0, 1, 1]), *rows("new", [1, 1, 1, None])])
     old, new = run.systems

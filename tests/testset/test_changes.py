@@ -2,8 +2,7 @@
 
 import random
 
-from kraq_dspy.embedded.reading.acts import SAID_ALOUD
-from kraq_dspy.embedded.reading.analysis import Act, Analysis, Named, Sentence
+from kraq_dspy.language.analysis import SAID_ALOUD, Act, Analysis, Named, Sentence
 from kraq_dspy.records import PHRASE, Chunk, Entity
 from kraq_dspy.testset.changes import Change, Changes, with_articles
 from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material
@@ -83,20 +82,6 @@ def test_a_name_is_put_for_one_of_its_kind_that_stands_apart() -> None:
     assert (made.name, made.other) == ("Ada Bell", "Nora Quill")
 
 
-def test_the_title_of_a_tale_stays_and_its_figure_is_another_tales() -> None:
-    texts = {"a": "the fox met the goose .", "b": "the wolf slept ."}
-    chunks = [
-        Chunk("a", "a", 0, 0, 9, texts["a"], 9, title="the fox and the goose"),
-        Chunk("b", "b", 0, 0, 9, texts["b"], 9, title="the wolf"),
-    ]
-    material = Material("m", "false_premise", {"passage": texts["a"], "about": []}, (chunks[0],))
-    question = AskedQuestion(material, "In “the fox and the goose”, who met the goose?", ("the fox",))
-
-    made = Changes(Corpus(chunks, [], [])).of(question, random.Random(0))
-
-    assert made == Change("who met the goose?", "goose", "wolf", "In “the fox and the goose”, ")
-
-
 def test_the_article_is_that_of_the_word_put_in() -> None:
     assert with_articles("Who sold a old mill and an new boat?") == "Who sold an old mill and a new boat?"
     assert with_articles("Who wears a uniform in an hour?") == "Who wears a uniform in an hour?"
@@ -121,24 +106,6 @@ def test_who_spoke_is_put_for_somebody_of_the_meeting_who_is_called_alike_and_ne
 
     assert made is not None
     assert (made.name, made.other) == ("Nora Quill", "Ada Bell")
-
-
-def test_a_tale_without_another_figure_becomes_another_tale_that_does_not_tell_it() -> None:
-    texts = {"the mill": "the miller sold the grey horse .", "the pier": "the miller slept on the long pier ."}
-    chunks = [Chunk(title, title, 0, 0, len(text), text, 9, title=title) for title, text in texts.items()]
-    material = Material("m", "false_premise", {"passage": texts["the mill"], "about": []}, (chunks[0],))
-    question = AskedQuestion(material, "In “the mill”, what did the miller sell in spring?", ("the grey horse",))
-    corpus_of_tales = Corpus(chunks, [], [])
-
-    made = Changes(corpus_of_tales).of(question, random.Random(0))
-    assert made is not None
-    assert (made.name, made.other) == ("the mill", "the pier")
-
-    of_namesake = AskedQuestion(material, "In “the mill”, what did the mill of the miller make?", ("flour",))
-    assert Changes(corpus_of_tales).of(of_namesake, random.Random(0)) is None
-
-    told = Chunk("t", "t", 0, 0, 9, "in spring the miller had to sell all .", 9, title="the pier")
-    assert Changes(Corpus([*chunks, told], [], [])).of(question, random.Random(0)) is None
 
 
 def test_a_number_of_a_name_and_a_piece_of_a_longer_phrase_stay() -> None:

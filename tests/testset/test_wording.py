@@ -1,6 +1,6 @@
 """Questions are put in fewer and in other words, as people put them who have not read the text."""
 
-from kraq_dspy.embedded.otherwise import OTHER_WORDS, in_other_words
+from kraq_dspy.embedded.rewrite import OTHER_WORDS, in_other_words
 from kraq_dspy.records import Entity
 from kraq_dspy.testset.wording import by_other_names, is_about_two, other_names, shorter
 

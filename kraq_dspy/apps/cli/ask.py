@@ -2,17 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.live import Live
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
+from typer import Argument, Option
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads, Refuses, TakesStates, command_class
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
@@ -31,7 +30,7 @@ FROM_WHOM = {"faq": "prepared answer", "refusal": "--no-refuse asks all the same
 EVIDENCE = 3  # passages shown unless more are asked for
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Ask(TakesStates, ChosenProgram, Reads, Refuses):
     """Answer QUESTION from the index, and show the evidence.
 
@@ -43,10 +42,10 @@ class Ask(TakesStates, ChosenProgram, Reads, Refuses):
     """
 
     index_dir: IndexDir
-    question: Annotated[
-        str | None, typer.Argument(metavar="QUESTION", help="Your question; without it, a conversation.")
-    ] = None
-    evidence: Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")] = EVIDENCE
+    question: Annotated[str | None, Argument(metavar="QUESTION", help="Your question; without it, a conversation.")] = (
+        None
+    )
+    evidence: Annotated[int, Option("--evidence", "-e", min=0, help="Passages to show.")] = EVIDENCE
     stream: Annotated[bool, Flag("--stream/--no-stream", help="Show the answer while the model writes it.")] = True
     json: Json = False
 

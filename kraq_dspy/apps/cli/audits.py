@@ -4,22 +4,28 @@ pairs.
 The last two stand for tables that no run of programs over questions makes.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
+from kraq_dspy.apps.cli.evaluate import interval
 from kraq_dspy.apps.cli.options import (
     Calls,
     Columns,
+    Corpus,
+    First,
     Flag,
     IndexDir,
     Json,
     QuestionFile,
+    Questions,
     Reads,
+    Repeated,
     Scoped,
     Seed,
+    command_class,
     require_writable_file,
 )
 from kraq_dspy.apps.cli.progress import Bars
@@ -28,28 +34,29 @@ from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.statistics import Interval
     from kraq_dspy.papers.audits.bias import ThemeShare
     from kraq_dspy.papers.audits.diversity import RetrieverDiversity
 
+SHOWN = 15
+"""Themes on the terminal."""
 BESIDE_THE_THEME = 50
 """Characters of a row of themes beside the theme's name."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Diversity(Reads, QuestionFile):
     """Measure how diverse the passages of retrievers are, and from how many communities they
     come, as the KRAQ paper claims. The command calls no model."""
 
     index_dir: IndexDir
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions.")]
+    questions: Questions
     retriever: Annotated[
-        list[str] | None,
-        typer.Option("--retriever", "-r", help="May be repeated; the first is the baseline. Default: dense, combined."),
+        Repeated,
+        Option("--retriever", "-r", help="May be repeated; the first is the baseline. Default: dense, combined."),
     ] = None
-    k: Annotated[int, typer.Option("--k", "-k", min=2, help="Passages for each question.")] = RETRIEVED
-    level: Annotated[int, typer.Option("--level", min=0, help="Level of the communities; 0 is the broadest.")] = 0
-    limit: Annotated[int | None, typer.Option(min=2, help="Questions, the first ones.")] = None
+    k: Annotated[int, Option("--k", "-k", min=2, help="Passages for each question.")] = RETRIEVED
+    level: Annotated[int, Option("--level", min=0, help="Level of the communities; 0 is the broadest.")] = 0
+    limit: First = None
     seed: Seed = 0
     json: Json = False
 
@@ -82,20 +89,14 @@ class Diversity(Reads, QuestionFile):
 def _diversity_row(retriever: "RetrieverDiversity", measures: list[str]) -> list[str]:
     cells = [retriever.name]
     for measure in measures:
-        cell = _interval(retriever.means[measure])
+        cell = interval(retriever.means[measure])
         if measure in retriever.differences:
-            cell += f"\n{_interval(retriever.differences[measure], sign='+')}"
+            cell += f"\n{interval(retriever.differences[measure], sign='+')}"
         cells.append(cell)
     return cells
 
 
-def _interval(interval: "Interval", sign: str = "") -> str:
-    parts = (f"{value:{sign}.3f}" for value in (interval.estimate, interval.low, interval.high))
-    estimate, low, high = parts
-    return f"{estimate} [{low}, {high}]"
-
-
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Bias(Scoped):
     """Compare each theme's share of the questions with its share of the passages.
 
@@ -106,13 +107,10 @@ class Bias(Scoped):
     index_dir: IndexDir
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="FIELD", help="Themes are the values of this metadata of the documents."),
+        Option("--by", metavar="FIELD", help="Themes are the values of this metadata of the documents."),
     ] = None
-    level: Annotated[int, typer.Option("--level", min=0, help="Themes are the communities of this level.")] = 0
-    source: Annotated[Literal["kraq", "random"], typer.Option(help="Questions: kraq, or random (the baseline).")] = (
-        "kraq"
-    )
-    top: Annotated[int, typer.Option("--top", min=1, help="Themes to show; --json has all.")] = 15
+    level: Annotated[int, Option("--level", min=0, help="Themes are the communities of this level.")] = 0
+    source: Annotated[Literal["kraq", "random"], Option(help="Questions: kraq, or random (the baseline).")] = "kraq"
     seed: Seed = 0
     json: Json = False
 
@@ -128,11 +126,11 @@ class Bias(Scoped):
             return
 
         numbers = ("passages", "questions", "by chance", "ratio")
-        rows = [_theme_row(theme) for theme in audit.themes[: self.top]]
+        rows = [_theme_row(theme) for theme in audit.themes[:SHOWN]]
         title = f"{counted(audit.n_questions, 'question')}, {counted(audit.n_passages, 'passage')}"
         output.print(grid(title, ["theme", *numbers, ""], rows, right=numbers))
-        if len(audit.themes) > self.top:
-            say(f"and {counted(len(audit.themes) - self.top, 'more theme')}: --top {len(audit.themes)}", style="dim")
+        if len(audit.themes) > SHOWN:
+            say(f"and {counted(len(audit.themes) - SHOWN, 'more theme')}: --json", style="dim")
         say(f"Distance {audit.distance:.3f}; {audit.chance:.3f} by chance alone, p = {audit.p_value:.4f}.")
         if audit.left_out:
             say(f"Left out, being broader than level {self.level}: {audit.left_out:,} of the questions.")
@@ -148,15 +146,15 @@ def _theme_row(theme: "ThemeShare") -> tuple[Any, ...]:
     return name, f"{theme.passages:.1%}", f"{theme.questions:.1%}", f"{low:.1%}-{high:.1%}", ratio, mark
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Stores(Calls, Columns):
     """Time K2RAG's stores of CORPUS as it is and summarised first: its paper's table 1, figures 11 and 12.
 
     The command makes every store again, in a temporary folder, so it calls models for both corpora.
     """
 
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
-    limit: Annotated[int | None, typer.Option(min=1, help="Documents, the first ones.")] = None
+    corpus: Corpus
+    limit: First = None
     json: Json = False
 
     def run(self) -> None:
@@ -190,7 +188,7 @@ class Stores(Calls, Columns):
         say(f"average: {least} at least, {first} first quartile, {median} median, {third} third, {most} at most.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class RatersSheet(Reads):
     """Make QA-RAG's table 1: how often a model's question-answer pairs are good at once (hits@1),
     and within four tries (hits@<5).
@@ -200,10 +198,10 @@ class RatersSheet(Reads):
     role judge fill what is empty, and says that it did.
     """
 
-    sheet: Annotated[Path, typer.Argument(metavar="SHEET", help="The csv file to write, or to score.")]
-    index: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the sheet of this index's passages.")] = None
-    passages: Annotated[int, typer.Option(min=2, help="Passages on the sheet.")] = RATED_PASSAGES
-    tries: Annotated[int, typer.Option(min=1, help="Tries at each passage.")] = 4
+    sheet: Annotated[Path, Argument(metavar="SHEET", help="The csv file to write, or to score.")]
+    index: Annotated[Path | None, Option(metavar="DIR", help="Write the sheet of this index's passages.")] = None
+    passages: Annotated[int, Option(min=2, help="Passages on the sheet.")] = RATED_PASSAGES
+    tries: Annotated[int, Option(min=1, help="Tries at each passage.")] = 4
     stand_in: Annotated[bool, Flag("--stand-in", help="Let a model fill what people have not judged.")] = False
     seed: Seed = 0
     json: Json = False
@@ -236,7 +234,7 @@ class RatersSheet(Reads):
         if self.json:
             print_json({**asdict(report), "is_stand_in": report.is_stand_in})
             return
-        table = [("hits@1", _interval(report.at_once)), ("hits@<5", _interval(report.within_tries))]
+        table = [("hits@1", interval(report.at_once)), ("hits@<5", interval(report.within_tries))]
         title = f"{counted(report.n_passages, 'passage')}, rated by {', '.join(report.rated_by)}"
         output.print(grid(title, ["metric", "share of passages"], table))
         if report.is_stand_in:

@@ -1,15 +1,15 @@
 """Changes and checks an index: `kraq update`, `remove` and `check`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument
 
-from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Limits, Models
+from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Limits, Models, command_class
 from kraq_dspy.apps.cli.progress import Bars, run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, short
 from kraq_dspy.errors import ConfigError
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from kraq_dspy.indexing.index.check import CheckReport, Problem
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Remove(Calls, Limits):
     """Remove documents, with all that was made from them alone. An id that is already gone is no error."""
 
     index_dir: IndexDir
-    document_ids: Annotated[list[str], typer.Argument(metavar="IDS", help="Ids of documents.")]
+    document_ids: Annotated[list[str], Argument(metavar="IDS", help="Ids of documents.")]
     json: Json = False
 
     def run(self) -> None:
@@ -42,7 +42,7 @@ class Remove(Calls, Limits):
         run_build(partial(remove_documents, self.index_dir, to_remove), settings, self, json=self.json)
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Update(Calls, Limits, Columns):
     """Update the index from a corpus: add new documents, redo changed ones, and remove those
     that are gone.
@@ -52,7 +52,7 @@ class Update(Calls, Limits, Columns):
     """
 
     index_dir: IndexDir
-    corpus: Annotated[list[Path], typer.Argument(help="The corpus as it is now; with --add, files and folders.")]
+    corpus: Annotated[list[Path], Argument(help="The corpus as it is now; with --add, files and folders.")]
     add: Annotated[bool, Flag("--add", help="Add these documents, and remove none.")] = False
     recluster: Annotated[
         bool, Flag("--recluster", help="Find the communities again, at the price of about half their questions.")
@@ -89,7 +89,7 @@ class Update(Calls, Limits, Columns):
         run_build(partial(add_documents, self.index_dir, chain.from_iterable(corpora)), settings, self, json=self.json)
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Check(Models):
     """Verify an index: its files and records are intact, every id leads somewhere, and nothing is
     stale or missing.

@@ -3,13 +3,12 @@
 import dataclasses
 import json as json_lines
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from kraq_dspy.apps.cli.options import Flag, Json, Models
+from kraq_dspy.apps.cli.options import Json, Models, command_class
 from kraq_dspy.apps.cli.progress import Bars, show_report
 from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say
 
@@ -20,32 +19,24 @@ if TYPE_CHECKING:
 PROGRAMS = ("traditional", "combined")
 BUDGET = 10  # passages for each question
 SHOWN = 3  # questions answered on the screen
-FEW = 10  # questions of --quick
 BROADEST = 12  # questions listed
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Demo(Models):
     """Index bundled passages, show their questions, answer, measure, and pick a retriever by a
     self-synthetic test set."""
 
-    quick: Annotated[
-        bool, Flag("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
-    ] = False
     first: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only N questions and their passages: for slow models.")
+        int | None, Option(min=1, metavar="N", help="Only N questions and their passages: for slow models.")
     ] = None
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder of the index. Default: demo.kraq, demo-quick.kraq"),
-    ] = None
+    out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the index.")] = Path("demo.kraq")
     json: Json = False
 
     def run(self) -> None:
         from kraq_dspy.apps.cli.demo_testset import show_testset, take_testset
         from kraq_dspy.asset.corpus.load import bundled_example
-        from kraq_dspy.embedded.reading.reader import reader
-        from kraq_dspy.embedded.reading.shipped import shipped_analyses
+        from kraq_dspy.embedded_model import analyst
         from kraq_dspy.indexing.index.build import build_index
         from kraq_dspy.models.embedders import load_embedder, resolve_encoder
         from kraq_dspy.workspace import Workspace
@@ -59,17 +50,16 @@ class Demo(Models):
         settings = dataclasses.replace(settings, encoder=encoder)
         embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
         questions, corpus = self._questions_and_corpus(example)
-        reader().take_shipped(shipped_analyses(example))
-        out = self.out or Path("demo-quick.kraq" if self.quick else "demo.kraq")
+        analyst().take_shipped(example)
         if not self.json:
             say(
                 ("1. Index", "bold"),
                 f" {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0",
             )
         with Bars(settings, quiet=self.json) as bars:
-            report = build_index(corpus, out, settings=settings, embedder=embedder, progress=bars)
+            report = build_index(corpus, self.out, settings=settings, embedder=embedder, progress=bars)
 
-        with Workspace.open(out, settings=settings, embedder=embedder) as space:
+        with Workspace.open(self.out, settings=settings, embedder=embedder) as space:
             if not self.json:
                 show_report(report, json=False)
                 say("\n2. Questions that it answers, the broadest first", style="bold")
@@ -78,7 +68,7 @@ class Demo(Models):
             answers = self._answers(space, choices, questions)
             model = space.models["answerer"].model
             testset = None
-            if not (self.quick or self.first):
+            if not self.first:
                 with Bars(quiet=self.json) as bars:
                     testset = take_testset(space, questions, bars)
 
@@ -98,7 +88,7 @@ class Demo(Models):
         if testset is not None:
             show_testset(testset)
         next_question = questions[: SHOWN + 1][-1]["question"]
-        say(f"The index stays in {out}. Try: {command('ask', out, next_question)}")
+        say(f"The index stays in {self.out}. Try: {command('ask', self.out, next_question)}")
 
     def _questions_and_corpus(self, example: Path) -> tuple[list[dict[str, Any]], Any]:
         """Return the questions to ask, and all passages, or only those that belong to the
@@ -106,10 +96,9 @@ class Demo(Models):
         from kraq_dspy.asset.corpus.load import load_documents
 
         lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
-        count = self.first or (FEW if self.quick else None)
-        questions = [json_lines.loads(line) for line in lines[:count]]
+        questions = [json_lines.loads(line) for line in lines[: self.first]]
         corpus = example / "corpus.jsonl"
-        if count is None:
+        if self.first is None:
             return questions, corpus
 
         shown_with_them: set[str] = set()

@@ -1,13 +1,24 @@
 """Asks an index questions of your own and says how good its answers are: `kraq eval INDEX QUESTIONS`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, Reads, Seed, TakesStates
+from kraq_dspy.apps.cli.options import (
+    DataDir,
+    Flag,
+    Human,
+    IndexDir,
+    Json,
+    Questions,
+    Reads,
+    Repeated,
+    Seed,
+    TakesStates,
+    command_class,
+)
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import ScoresQuestions
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, say
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
 
 
-Baseline = Annotated[str | None, typer.Option("--baseline", help="The system that the others are compared with.")]
+Baseline = Annotated[str | None, Option("--baseline", help="The system that the others are compared with.")]
 
 
 def named_scorer(name: str) -> "BertScorer":
@@ -42,7 +53,7 @@ def interval(value: "Interval", sign: str = "") -> str:
     return f"{value.estimate:{sign}.3f} [{low}, {high}]"
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class EvalIndex(TakesStates, Reads, ScoresQuestions):
     """Ask an index, as it is, every question of a file, and score the answers and what was found.
 
@@ -51,40 +62,30 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     """
 
     index_dir: IndexDir
-    questions: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions, with answers if known.")
-    ]
+    questions: Questions
     program: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--program", "-p", help="Program by its name, as in kraq ask; may be repeated. Default: kraq ask's."
-        ),
+        Repeated,
+        Option("--program", "-p", help="Program by its name, as in kraq ask; may be repeated. Default: kraq ask's."),
     ] = None
     retriever: Annotated[
-        list[str] | None,
-        typer.Option("--retriever", "-r", help="Retriever of each program; may be repeated. Default: kraq ask's."),
+        Repeated,
+        Option("--retriever", "-r", help="Retriever of each program; may be repeated. Default: kraq ask's."),
     ] = None
     retrieval_only: Annotated[
         bool, Flag("--retrieval-only", help="Score what the retrievers find, without answers.")
     ] = False
     k: Annotated[
         int | None,
-        typer.Option("--k", "-k", min=1, help=f"Passages for each question. Default: a program's own, or {RETRIEVED}."),
+        Option("--k", "-k", min=1, help=f"Passages for each question. Default: a program's own, or {RETRIEVED}."),
     ] = None
     system: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="TOML file of a system elsewhere (url, mcp or command); repeatable. INDEX has the gold passages.",
         ),
     ] = None
-    human: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Human questions, with evidence or answers, that decide with the two halves of QUESTIONS.",
-        ),
-    ] = None
+    human: Human = None
 
     def run(self) -> None:
         from kraq_dspy.eval.evaluation import evaluate, place_of
@@ -190,16 +191,16 @@ def _program(
     return chosen_program(space, choice, label, states)
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Report:
     """Make the report of `kraq eval` again from its rows: terminal and report.html.
 
     With two folders, compare the runs: what the second has more, question by question, with intervals.
     """
 
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `kraq eval` wrote.")]
+    run_dir: Annotated[Path, Argument(metavar="DIR", help="The folder that `kraq eval` wrote.")]
     other: Annotated[
-        Path | None, typer.Argument(metavar="OTHER", help="Another run on the same questions, to compare it with.")
+        Path | None, Argument(metavar="OTHER", help="Another run on the same questions, to compare it with.")
     ] = None
     baseline: Baseline = None
     seed: Seed = 0
@@ -248,11 +249,11 @@ def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) ->
     return summary
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ListData:
     """Name the data sets that can be fetched, and those that are in the folder."""
 
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of fetched data sets.")] = Path("data")
+    data: DataDir = Path("data")
     json: Json = False
 
     def run(self) -> None:
@@ -268,15 +269,15 @@ class ListData:
             say(f"{name:16}", f" in {self.data}" if name in here else "")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class FetchData:
     """Download a data set from the hub, or take BioASQ's files over. kraq keeps existing files."""
 
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq bench data`.")]
+    name: Annotated[str, Argument(metavar="NAME", help="One of `kraq bench data`.")]
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for data sets; this one gets a folder in it.")
+        Path, Option("--out", "-o", metavar="DIR", help="Folder for data sets; this one gets a folder in it.")
     ] = Path("data")
-    file: Annotated[list[Path] | None, typer.Option(help="BioASQ's golden files; may be repeated.")] = None
+    file: Annotated[list[Path] | None, Option(help="BioASQ's golden files; may be repeated.")] = None
 
     def run(self) -> None:
         from kraq_dspy.eval.datasets import fetch_dataset, load_dataset

@@ -1,21 +1,22 @@
 """Writes an index in the formats of others (`kraq export`), and makes one of GraphRAG's (`kraq import`)."""
 
-import dataclasses
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from kraq_dspy.apps.cli.index import index_beside
 from kraq_dspy.apps.cli.options import (
+    AclColumn,
     Builds,
     Flag,
     IndexDir,
     Json,
     Limits,
+    NewIndex,
     Scoped,
+    command_class,
     require_writable,
     require_writable_file,
 )
@@ -23,13 +24,10 @@ from kraq_dspy.apps.cli.progress import run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
 
-if TYPE_CHECKING:
-    from kraq_dspy.settings import Settings
-
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Export(Scoped):
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
     answers and evidence as a data set (JSON lines), to learn from.
@@ -39,10 +37,10 @@ class Export(Scoped):
     """
 
     index_dir: IndexDir
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder; for graphml and dataset, a file.")]
+    out: Annotated[Path, Option("--out", "-o", help="A folder; for graphml and dataset, a file.")]
     format: Annotated[
         Format,
-        typer.Option("--format", "-f", help="parquet has GraphRAG's tables, dataset the questions with answers."),
+        Option("--format", "-f", help="parquet has GraphRAG's tables, dataset the questions with answers."),
     ] = "parquet"
     pending: Annotated[bool, Flag("--pending", help="For dataset: also answers that nobody has approved yet.")] = False
     unanswered: Annotated[bool, Flag("--unanswered", help="For dataset: also questions without an answer.")] = False
@@ -73,30 +71,16 @@ class Export(Scoped):
                 say(path)
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ImportGraphRAG(Builds, Limits):
     """Make an index of what Microsoft GraphRAG wrote (version 2 or 3): its reports become summaries, and those
     questions. Nothing is extracted or summarised again."""
 
-    folder: Annotated[Path, typer.Argument(help="GraphRAG's project or output folder, with its parquet files.")]
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: FOLDER's name + .kraq"),
-    ] = None
+    folder: Annotated[Path, Argument(help="GraphRAG's project or output folder, with its parquet files.")]
+    out: NewIndex = None
     replace: Annotated[bool, Flag("--replace", help="Remove documents of DIR that FOLDER does not have.")] = False
-    acl_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Column of the documents: labels of who may read them. Default: acl. Then see --scope."
-        ),
-    ] = None
+    acl_column: AclColumn = None
     json: Json = False
-
-    def settings(self, base: "Settings | None" = None) -> "Settings":
-        settings = super().settings(base)
-        if not self.acl_column:
-            return settings
-        return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, acl_column=self.acl_column))
 
     def run(self) -> None:
         from kraq_dspy.indexing.index.exchange import import_graphrag

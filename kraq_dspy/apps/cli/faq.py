@@ -4,14 +4,26 @@ import getpass
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import Calls, Flag, IndexDir, Json, Limits, Owner, Owns, Scoped, TakesStates
+from kraq_dspy.apps.cli.options import (
+    Calls,
+    First,
+    Flag,
+    IndexDir,
+    Json,
+    Limits,
+    Owner,
+    Owns,
+    Scoped,
+    TakesStates,
+    command_class,
+)
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say, short, show_counts
 from kraq_dspy.errors import ConfigError, FaqError
@@ -24,21 +36,21 @@ if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
 
 
-Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
+Numbers = Annotated[list[int], Argument(metavar="NUMBERS", help="Numbers of entries.")]
 Pending = Annotated[bool, Flag("--pending", help="Serve it only after somebody approves it.")]
-PassageOption = partial(typer.Option, rich_help_panel="With --of passages")
+PassageOption = partial(Option, rich_help_panel="With --of passages")
 Status = Literal["pending", "approved", "stale"]
 Critics = Literal["ratings", "roundtrip"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class OfFaq(Owner):
     """The options that all commands of an FAQ cache share: the index, and that its owner asks."""
 
     index_dir: IndexDir
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class AddEntries(OfFaq):
     """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review.
 
@@ -47,10 +59,10 @@ class AddEntries(OfFaq):
     exits with 1.
     """
 
-    question: Annotated[str, typer.Argument(metavar="QUESTION|FILE", help="The question, as people ask it; or a file.")]
-    answer: Annotated[str | None, typer.Argument(help="Answer to the question.")] = None
+    question: Annotated[str, Argument(metavar="QUESTION|FILE", help="The question, as people ask it; or a file.")]
+    answer: Annotated[str | None, Argument(help="Answer to the question.")] = None
     source: Annotated[
-        list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="Document that supports the answer; repeatable.")
+        list[str] | None, Option(metavar="DOCUMENT_ID", help="Document that supports the answer; repeatable.")
     ] = None
     pending: Pending = False
     replace: Annotated[bool, Flag("--replace", help="Replace existing answers.")] = False
@@ -103,7 +115,7 @@ class AddEntries(OfFaq):
             raise typer.Exit(1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ListEntries(Scoped, OfFaq):
     """List the entries by number, and how programs failed at their questions.
 
@@ -111,10 +123,10 @@ class ListEntries(Scoped, OfFaq):
     With --scope LABEL, list those that somebody with this label gets.
     """
 
-    status: Annotated[Status | None, typer.Option(help="Only entries with this status.")] = None
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N entries.")] = None
+    status: Annotated[Status | None, Option(help="Only entries with this status.")] = None
+    limit: First = None
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the entries to a .csv or .jsonl file.")
+        Path | None, Option("--out", "-o", metavar="FILE", help="Write the entries to a .csv or .jsonl file.")
     ] = None
     json: Json = False
 
@@ -152,7 +164,7 @@ class ListEntries(Scoped, OfFaq):
             say("programs failed: ", ", ".join(f"{count:,} {name}" for name, count in failed.most_common()))
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ApproveEntries(OfFaq):
     """Serve these entries from now on, as their answers and their documents are now."""
 
@@ -170,7 +182,7 @@ class ApproveEntries(OfFaq):
             say(f"Approved: {', '.join(str(entry.number) for entry in done)}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class RemoveEntries(OfFaq):
     """Take entries out. kraq never reuses their numbers."""
 
@@ -189,7 +201,7 @@ class RemoveEntries(OfFaq):
             say(f"Removed {len(removed)}; left: {sum(left.values()):,}.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Seed(TakesStates, Owns, Calls, Limits):
     """Answer the index's representative questions, and keep the answers for review.
 
@@ -201,16 +213,14 @@ class Seed(TakesStates, Owns, Calls, Limits):
     """
 
     index_dir: IndexDir
-    of: Annotated[Literal["questions", "passages"], typer.Option(help="What the entries are made of.")] = "questions"
-    limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions, or N passages.")] = None
+    of: Annotated[Literal["questions", "passages"], Option(help="What the entries are made of.")] = "questions"
+    limit: Annotated[int | None, Option(min=1, help="At most N new questions, or N passages.")] = None
     approve: Annotated[bool, Flag("--approve", help="Serve the answers at once, without review.")] = False
-    starters: Annotated[int | None, typer.Option(min=1, help="Only the N that `kraq questions --starters` lists.")] = (
+    starters: Annotated[int | None, Option(min=1, help="Only the N that `kraq questions --starters` lists.")] = None
+    program: Annotated[str | None, Option("--program", "-p", help="Program that answers; see kraq ask --programs.")] = (
         None
     )
-    program: Annotated[
-        str | None, typer.Option("--program", "-p", help="Program that answers; see kraq ask --programs.")
-    ] = None
-    retriever: Annotated[str | None, typer.Option(help="Retriever of the passages.")] = None
+    retriever: Annotated[str | None, Option(help="Retriever of the passages.")] = None
     audience: Annotated[
         str | None,
         PassageOption(metavar="TEXT", help="People who will ask; a critic judges relevance to them."),

@@ -1,17 +1,30 @@
 """Leads from a corpus to representative questions: `kraq index` and `kraq questions`."""
 
-import dataclasses
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
+from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import Builds, Columns, Flag, IndexDir, Json, Limits, ModelOption, Scoped
+from kraq_dspy.apps.cli.options import (
+    Builds,
+    Columns,
+    Flag,
+    IndexDir,
+    Json,
+    Limits,
+    ModelOption,
+    NewIndex,
+    Scoped,
+    Sets,
+    TakesStates,
+    command_class,
+    with_sections,
+)
 from kraq_dspy.apps.cli.progress import label, run_build
 from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
@@ -22,8 +35,8 @@ if TYPE_CHECKING:
     from kraq_dspy.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class BuildIndex(Builds, Limits, Columns):
+@command_class
+class BuildIndex(TakesStates, Builds, Limits, Columns):
     """Index CORPUS: graph, communities, summaries, and a question for each community.
 
     Run it again to resume an interrupted run, to retry what failed, or to bring the index up to date with the corpus.
@@ -31,21 +44,17 @@ class BuildIndex(Builds, Limits, Columns):
     """
 
     corpus: Annotated[
-        Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index.")
+        Path, Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index.")
     ]
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
-    ] = None
+    out: NewIndex = None
     random_questions: Annotated[
         bool, Flag("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
     ] = False
-    optimized: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Step that `kraq optimize` saved; repeatable.")
-    ] = None
     replace: Annotated[bool, Flag("--replace", help="Remove documents of DIR that this corpus does not have.")] = False
     runner: Annotated[
-        str | None, ModelOption(help="Place of model calls: local, or ray (a cluster; kraq.toml, section run).")
+        str | None,
+        ModelOption(help="Place of model calls: local, or ray (a cluster; kraq.toml, section run)."),
+        Sets("run", "runner"),
     ] = None
     redact: Annotated[
         bool,
@@ -66,12 +75,8 @@ class BuildIndex(Builds, Limits, Columns):
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
-        if self.runner is not None:
-            settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=self.runner))
         if self.redact:
-            from kraq_dspy.settings import RedactSettings
-
-            settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
+            return with_sections(settings, {"redact": dict.fromkeys(("emails", "phones", "cards"), True)})
         return settings
 
     def run(self) -> None:
@@ -100,17 +105,13 @@ class BuildIndex(Builds, Limits, Columns):
         from kraq_dspy.models.lms.meter import Meter
         from kraq_dspy.models.lms.roles import LanguageModels
         from kraq_dspy.optimize import describe_domain
-        from kraq_dspy.optimize.asked_by import signatures_asked
         from kraq_dspy.settings import EMBEDDED
-        from kraq_dspy.state import StepStates
 
-        states = StepStates(self.optimized or ())
-        if self.optimized:
-            states.require_asked((), "kraq index --domain", signatures_asked("describing"))
+        self.require_asked("index --domain", "describing")
         settings = self.settings()
         if settings.role("extractor").model == EMBEDDED:
             note("the embedded model only guesses: name a model with --lm.")
-        models = LanguageModels(settings, meter=Meter(self.limits(settings)), states=states)
+        models = LanguageModels(settings, meter=Meter(self.limits(settings)), states=self.states())
         typer.echo(describe_domain(self.corpus, settings, lm=models).to_toml())
 
     def _estimate(self, is_index: bool) -> None:
@@ -203,7 +204,7 @@ def _money(cost: float) -> str:
     return "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ListQuestions(Scoped):
     """The representative questions, the largest groups of each level first, each with the passages that answer it.
 
@@ -212,14 +213,11 @@ class ListQuestions(Scoped):
     """
 
     index_dir: IndexDir
-    level: Annotated[int | None, typer.Option(min=0, help="Level to list; 0 is the broadest.")] = None
-    source: Annotated[Literal["kraq", "random"], typer.Option(help="kraq, or random for the baseline's questions.")] = (
-        "kraq"
-    )
-    duplicates: Annotated[bool, Flag("--duplicates", help="Include questions marked as duplicates.")] = False
+    level: Annotated[int | None, Option(min=0, help="Level to list; 0 is the broadest.")] = None
+    source: Annotated[Literal["kraq", "random"], Option(help="kraq, or random for the baseline's questions.")] = "kraq"
     starters: Annotated[
         int | None,
-        typer.Option(min=1, help="N questions to begin with: answerable, and together about most of the corpus."),
+        Option(min=1, help="N questions to begin with: answerable, and together about most of the corpus."),
     ] = None
     long: Annotated[bool, Flag("--long", help="Also level, passages and files of the group, and every passage.")] = (
         False
@@ -238,7 +236,7 @@ class ListQuestions(Scoped):
             _show_starters(self, self.starters)
             return
         with self.readable(self.index_dir) as index:
-            listed = list(index.questions(self.level, source=self.source, duplicates=self.duplicates))
+            listed = list(index.questions(self.level, source=self.source))
             deepest = max((question.level for question in index.questions(source=self.source)), default=None)
             topic_by_id = topics(index, listed)
             shown = [id for question in listed for id in question.evidence[: None if self.long else 1]]

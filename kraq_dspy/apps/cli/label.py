@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import Flag, IndexDir, QuestionFile, Reads, require_writable_file
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Port, QuestionFile, Reads, command_class, require_writable_file
 from kraq_dspy.apps.cli.serving import open_in_browser, require_serve, run_server
 from kraq_dspy.apps.cli.terminal import command, printable, say, short
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
@@ -27,7 +28,7 @@ KEYS = "1-5 mark a passage, Enter takes the marks, n nothing answers it, m more,
 ENTER, END = ("\r", "\n"), ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class LabelQuestions(Reads, QuestionFile):
     """Mark which passages answer questions that people asked, for `kraq eval --human` and `kraq select --human`.
 
@@ -37,17 +38,14 @@ class LabelQuestions(Reads, QuestionFile):
     same keys. Labeling calls no model.
     """
 
-    questions: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Questions that people asked, with answers or without.")
-    ]
+    questions: Annotated[Path, Argument(metavar="FILE", help="Questions that people asked, with answers or without.")]
     index_dir: IndexDir
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The labeled questions, as a test set.")] = (
-        Path("few.jsonl")
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The labeled questions, as a test set.")] = Path(
+        "few.jsonl"
     )
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Questions to label in all.")] = TO_LABEL
+    n: Annotated[int, Option("--n", "-n", min=1, help="Questions to label in all.")] = TO_LABEL
     page: Annotated[bool, Flag("--page", help="Label in the browser, on a page of this machine alone.")] = False
-    port: Annotated[int, typer.Option(help="Port of the page; if it is in use, a free one.")] = ServeSettings.port
-    no_browser: Annotated[bool, Flag("--no-browser", help="Print the page's address without opening it.")] = False
+    port: Port = ServeSettings.port
 
     def run(self) -> None:
         from kraq_dspy.eval.questions import read_questions
@@ -91,8 +89,7 @@ class LabelQuestions(Reads, QuestionFile):
         def shown(address: str) -> None:
             page = f"{address}/#label"
             say(f"Label here: {page}")
-            if not self.no_browser:
-                open_in_browser(page)
+            open_in_browser(page)
 
         def ended() -> None:
             self._say_what_next(f"{self.out}: {labels.summary}", n_left=labels.n_left, n_labeled=labels.n_labeled)

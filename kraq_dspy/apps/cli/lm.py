@@ -2,26 +2,25 @@
 
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.text import Text
+from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import Flag, Json
+from kraq_dspy.apps.cli.options import Flag, Json, Repeated, command_class
 from kraq_dspy.apps.cli.terminal import command, errors, note, output, print_json, say
 from kraq_dspy.models.lms.vllm_server import VLLMServer
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class GetModel:
     """Download a small language model that runs in this process. The same command resumes an interrupted run."""
 
-    name: Annotated[str, typer.Argument(metavar="NAME", help="smollm2-135m, qwen2.5-coder-0.5b or qwen2.5-coder-1.5b.")]
+    name: Annotated[str, Argument(metavar="NAME", help="smollm2-135m, qwen2.5-coder-0.5b or qwen2.5-coder-1.5b.")]
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder to keep it in. Default: the user's cache."),
+        Option("--out", "-o", metavar="DIR", help="Folder to keep it in. Default: the user's cache."),
     ] = None
     json: Json = False
 
@@ -47,7 +46,7 @@ class GetModel:
             say(f'adapter = "{QUESTIONS}"')
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ServeModel:
     """Print the command for vLLM to serve MODEL and its adapters, and start it if vLLM is
     installed.
@@ -55,20 +54,20 @@ class ServeModel:
     Ctrl-C stops the server. vLLM's own options go after --.
     """
 
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A hub name or a folder.")]
+    model: Annotated[str, Argument(metavar="MODEL", help="A hub name or a folder.")]
     more: Annotated[
-        list[str] | None, typer.Argument(metavar="-- OPTIONS", help="Options of vLLM's own.", show_default=False)
+        list[str] | None, Argument(metavar="-- OPTIONS", help="Options of vLLM's own.", show_default=False)
     ] = None
     adapter: Annotated[
-        list[str] | None,
-        typer.Option("--adapter", metavar="DIR", help="A LoRA adapter that `kraq finetune` wrote; may be repeated."),
+        Repeated,
+        Option("--adapter", metavar="DIR", help="A LoRA adapter that `kraq finetune` wrote; may be repeated."),
     ] = None
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = VLLMServer.host
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = VLLMServer.port
+    host: Annotated[str, Option(help="The address to listen at.")] = VLLMServer.host
+    port: Annotated[int, Option(min=1, max=65535, help="The port to listen at.")] = VLLMServer.port
     print_only: Annotated[bool, Flag("--print", help="Only print the command.")] = False
-    vllm: Annotated[
-        str, typer.Option(metavar="PATH", help="Path of vLLM's program, such as in its own environment.")
-    ] = "vllm"
+    vllm: Annotated[str, Option(metavar="PATH", help="Path of vLLM's program, such as in its own environment.")] = (
+        "vllm"
+    )
     json: Json = False
 
     def run(self) -> None:

@@ -22,6 +22,8 @@ def set_up_logs(*, verbose: bool) -> None:
         logging.getLogger(talkative).setLevel(logging.WARNING)
     # Whoever has several servers wants to know that one is gone.
     logging.getLogger("kraq_dspy.models.lms.transport").setLevel(logging.NOTSET if verbose else logging.WARNING)
+    # Whoever brings an index up to date with the wrong corpus wants to know it before documents go.
+    logging.getLogger("kraq_dspy.indexing.index.build").setLevel(logging.NOTSET if verbose else logging.WARNING)
     # A small model's list that runs to max_tokens is kept as far as it is complete: nothing to warn of in every call.
     logging.getLogger("dspy.clients.lm").setLevel(logging.NOTSET if verbose else logging.ERROR)
 

@@ -5,12 +5,19 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import (
+    ChosenProgram,
+    Flag,
+    Host,
+    IndexDir,
+    Port,
+    Reads,
+    Refuses,
+    TakesStates,
+    command_class,
+)
 from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import needs
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
     from kraq_dspy.apps.mcp.tools import IndexTools
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Mcp(TakesStates, ChosenProgram, Reads, Refuses):
     """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
     neighbours_of, read_document.
@@ -31,8 +38,8 @@ class Mcp(TakesStates, ChosenProgram, Reads, Refuses):
 
     index_dir: IndexDir
     http: Annotated[bool, Flag("--http", help="Speak HTTP instead of standard input and output.")] = False
-    host: Annotated[str, typer.Option(help="Address to listen on; any but this machine's needs a token.")] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8765
+    host: Host = "127.0.0.1"
+    port: Port = 8765
 
     def run(self) -> None:
         with ExitStack() as stack:

@@ -4,11 +4,11 @@ import contextlib
 import io
 import logging
 import os
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from kraq_dspy.apps.cli.evaluate import interval, named_scorer
 from kraq_dspy.apps.cli.options import (
@@ -16,7 +16,9 @@ from kraq_dspy.apps.cli.options import (
     Flag,
     Json,
     Scoped,
+    Seed,
     chosen,
+    command_class,
     missing,
     require_writable_file,
     with_options_of,
@@ -34,7 +36,7 @@ _SHOWN = 4  # demonstrations
 
 
 @with_options_of(Sizes, "demos", "candidates", "rounds")
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Optimize(Scoped, Calls):
     """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
 
@@ -43,7 +45,7 @@ class Optimize(Scoped, Calls):
 
     target: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="STEP|PROGRAM",
             help="A step: extraction, gleaning, description, same-entity, summary, question-generation, answering, "
             "drafting, verification, judging, matching, confirmation, critics, decomposition, testset-fact (-bridge, "
@@ -53,34 +55,30 @@ class Optimize(Scoped, Calls):
     ]
     dev: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE", help="A csv file or JSON lines with inputs and what is right. Default: rows of the index."
         ),
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --optimized."),
+        Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --optimized."),
     ] = None
     index: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Index for programs, for leads_back, and for rows of its own.")
+        Path | None, Option(metavar="DIR", help="Index for programs, for leads_back, and for rows of its own.")
     ] = None
-    optimizer: Annotated[str, typer.Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")] = (
-        "bootstrap"
-    )
-    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Default: the one that fits the step.")] = None
-    train: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: half of --dev.")] = (
-        None
-    )
-    budget_calls: Annotated[int | None, typer.Option(min=1, help="Stop before more model calls than this.")] = None
+    optimizer: Annotated[str, Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")] = "bootstrap"
+    metric: Annotated[str | None, Option(metavar="NAME", help="Default: the one that fits the step.")] = None
+    train: Annotated[Path | None, Option(metavar="FILE", help="Rows to learn from. Default: half of --dev.")] = None
+    budget_calls: Annotated[int | None, Option(min=1, help="Stop before more model calls than this.")] = None
     start: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
+        Path | None, Option(metavar="FILE", help="Begin with this state instead of the plain program.")
     ] = None
     force: Annotated[bool, Flag("--force", help="Save the result even if it is worse.")] = False
-    retriever: Annotated[str | None, typer.Option(help="Retriever of a program's passages.")] = None
-    bertscore: Annotated[
-        str, typer.Option(metavar="MODEL", help="For relevance: minilm, roberta-large, FOLDER:LAYER.")
-    ] = "minilm"
-    seed: Annotated[int, typer.Option(help="Random seed of the split, the optimizer and the bootstrap.")] = 0
+    retriever: Annotated[str | None, Option(help="Retriever of a program's passages.")] = None
+    bertscore: Annotated[str, Option(metavar="MODEL", help="For relevance: minilm, roberta-large, FOLDER:LAYER.")] = (
+        "minilm"
+    )
+    seed: Seed = 0
     json: Json = False
 
     def run(self) -> None:

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import typer
+from typer import Argument, Option
 
 from kraq_dspy._internal.options import options_of
 from kraq_dspy.apps.cli.terminal import note, say
@@ -36,19 +37,62 @@ if TYPE_CHECKING:
 CommandT = TypeVar("CommandT")
 DeclaredT = TypeVar("DeclaredT")
 
-IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
-Flag = partial(typer.Option, metavar="")
-ModelOption = partial(typer.Option, rich_help_panel="Models and settings")
-ColumnOption = partial(typer.Option, rich_help_panel="Columns of csv, jsonl and parquet")
-QuestionOption = partial(typer.Option, rich_help_panel="Columns of the questions")
-ScopeOption = partial(typer.Option, rich_help_panel="Who asks, if documents have labels")
-LimitOption = partial(typer.Option, rich_help_panel="Limits of this run")
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def command_class(command: type[CommandT]) -> type[CommandT]:
+    """What every command is: a frozen dataclass whose fields are its arguments and options."""
+    return dataclass(frozen=True, kw_only=True)(command)
+
+
+Flag = partial(Option, metavar="")
+ModelOption = partial(Option, rich_help_panel="Models and settings")
+ColumnOption = partial(Option, rich_help_panel="Columns of csv, jsonl and parquet")
+QuestionOption = partial(Option, rich_help_panel="Columns of the questions")
+ScopeOption = partial(Option, rich_help_panel="Who asks, if documents have labels")
+LimitOption = partial(Option, rich_help_panel="Limits of this run")
+
+Repeated = list[str] | None
+"""An option that may be given several times."""
+
+IndexDir = Annotated[Path, Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
+Corpus = Annotated[Path, Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+Questions = Annotated[
+    Path, Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions, with answers or evidence if known.")
+]
 Json = Annotated[bool, Flag("--json", help="Print only JSON on standard output.")]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed for sampling, clustering and bootstrapping.")]
+Seed = Annotated[int, Option("--seed", help="Random seed for sampling, clustering and bootstrapping.")]
+First = Annotated[int | None, Option("--limit", min=1, help="Only the first N.")]
+DataDir = Annotated[
+    Path, Option("--data", metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
+]
+NewIndex = Annotated[
+    Path | None,
+    Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: the source's name + .kraq"),
+]
+Human = Annotated[
+    Path | None,
+    Option(
+        "--human",
+        metavar="FILE",
+        help="Human questions, with evidence or answers, that decide with the two halves of QUESTIONS.",
+    ),
+]
+About = Annotated[float, Option("--about", min=0, max=1, help="Least cosine of a passage that is about a question.")]
+Host = Annotated[
+    str, Option("--host", metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token.")
+]
+Port = Annotated[int, Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class Sets:
+    """Marks an option that stands for a setting, by its section and its key."""
+
+    section: str
+    key: str
+
+
+@command_class
 class Models:
     """The settings of a run: a file, then the command line's options, which win."""
 
@@ -84,7 +128,17 @@ class Models:
         Raises ConfigError. Raises UntrustedError if the kraq.toml here names servers or keys that
         the user has not agreed to.
         """
-        settings = self._settings_of_file(base)
+        settings = self._with_model(self._settings_of_file(base))
+        for name, annotation in get_type_hints(type(self), include_extras=True).items():
+            value = getattr(self, name)
+            for mark in get_args(annotation):
+                if isinstance(mark, Sets) and value:
+                    setting = str(value.resolve()) if isinstance(value, Path) else value
+                    settings = with_sections(settings, {mark.section: {mark.key: setting}})
+        return settings
+
+    def _with_model(self, settings: "Settings") -> "Settings":
+        """The settings with the model of --lm in every role."""
         if self.lm is None:
             if self.api_base is not None:
                 raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
@@ -182,11 +236,17 @@ class Models:
             require_agreed(source, places, trust=True)
 
 
+def with_sections(settings: "Settings", sections: Mapping[str, Mapping[str, Any]]) -> "Settings":
+    """The settings with these values by section and key."""
+    changed = {name: dataclasses.replace(getattr(settings, name), **values) for name, values in sections.items()}
+    return dataclasses.replace(settings, **changed)
+
+
 def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Owner:
     """Options of commands that only the owner of an index with labels may run."""
 
@@ -220,12 +280,12 @@ class Owner:
             yield view.index
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Scoped(Owner):
     """Options that say who asks an index with labels."""
 
     as_label: Annotated[
-        list[str] | None,
+        Repeated,
         ScopeOption("--scope", metavar="LABEL", help="Read what somebody with this label may read; repeatable."),
     ] = None
 
@@ -239,7 +299,7 @@ class Scoped(Owner):
         return Scope(self.as_label) if self.as_label else super().scope()
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Owns(Owner, Models):
     """The options of what works with all of an index: its models, and that its owner asks."""
 
@@ -266,13 +326,13 @@ def _note_if_empty(scoped: "Workspace") -> None:
     note(f"no document has the label {labels}: nothing can be read.{several}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class TakesStates(Models):
     """What asks steps that `kraq optimize` may have tuned."""
 
     optimized: Annotated[
         list[Path] | None,
-        typer.Option("--optimized", metavar="FILE", help="State that `kraq optimize` saved; repeatable."),
+        Option("--optimized", metavar="FILE", help="State that `kraq optimize` saved; repeatable."),
     ] = None
 
     def states(self) -> "StepStates":
@@ -289,14 +349,16 @@ class TakesStates(Models):
             self.states().require_asked(programs, f"kraq {command}", signatures_asked(*askers))
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Reads(Scoped, Owns):
     """The options of what answers from an index: its models, and who asks."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Calls(Models):
-    concurrency: Annotated[int | None, ModelOption(min=1, help="Model calls in flight at once.")] = None
+    concurrency: Annotated[
+        int | None, ModelOption(min=1, help="Model calls in flight at once."), Sets("run", "concurrency")
+    ] = None
 
     def settings_of(self, index_dir: Path) -> "Settings":
         self._require_valid_file()
@@ -311,70 +373,66 @@ class Calls(Models):
         if self.config is None and here.is_file():
             read_settings(here)
 
-    def settings(self, base: "Settings | None" = None) -> "Settings":
-        settings = super().settings(base)
-        if self.concurrency is None:
-            return settings
-        return dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=self.concurrency))
 
-
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Builds(Calls):
     encoder: Annotated[
-        str | None, ModelOption(help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path.")
+        str | None,
+        ModelOption(help="Sentence encoder: minilm, bge-small, e5-small, ..., or a model's name or path."),
+        Sets("encoder", "name"),
     ] = None
     encoder_api_base: Annotated[
-        str | None, ModelOption(metavar="URL", help="Address of an OpenAI-compatible encoder.")
+        str | None,
+        ModelOption(metavar="URL", help="Address of an OpenAI-compatible encoder."),
+        Sets("encoder", "api_base"),
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
-        if self.encoder is None and self.encoder_api_base is None:
-            return settings
-        encoder = dataclasses.replace(
-            settings.encoder,
-            name=self.encoder or settings.encoder.name,
-            api_base=self.encoder_api_base or (None if self.encoder else settings.encoder.api_base),
-        )
-        return dataclasses.replace(settings, encoder=encoder)
+        if self.encoder and not self.encoder_api_base:  # the address in the settings is another encoder's
+            return with_sections(settings, {"encoder": {"api_base": None}})
+        return settings
 
 
-@dataclass(frozen=True, kw_only=True)
+AclColumn = Annotated[
+    str | None,
+    ColumnOption(
+        "--acl-column",
+        help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --scope.",
+    ),
+    Sets("corpus", "acl_column"),
+]
+
+
+@command_class
 class Columns(Models):
     """Which columns of a table are what (kraq.toml, section corpus, names them too)."""
 
     text_column: Annotated[
         str | None,
         ColumnOption(help="Column of the text, or several with commas. Default: text, content, ..."),
+        Sets("corpus", "text_column"),
     ] = None
-    title_column: Annotated[str | None, ColumnOption(help="Column of the title. Default: title")] = None
-    id_column: Annotated[str | None, ColumnOption(help="Column of the id. Default: id")] = None
-    acl_column: Annotated[
-        str | None,
-        ColumnOption(help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --scope."),
+    title_column: Annotated[
+        str | None, ColumnOption(help="Column of the title. Default: title"), Sets("corpus", "title_column")
     ] = None
+    id_column: Annotated[
+        str | None, ColumnOption(help="Column of the id. Default: id"), Sets("corpus", "id_column")
+    ] = None
+    acl_column: AclColumn = None
     labels: Annotated[
         Path | None,
         ColumnOption(metavar="FILE", help="A csv with path (or id) and labels: who may read which file or folder."),
+        Sets("corpus", "labels_file"),
     ] = None
     encoding: Annotated[
-        str | None, ColumnOption(help="Encoding of files that are not UTF-8, such as cp1252, cp932, gb18030.")
+        str | None,
+        ColumnOption(help="Encoding of files that are not UTF-8, such as cp1252, cp932, gb18030."),
+        Sets("corpus", "encoding"),
     ] = None
 
-    def settings(self, base: "Settings | None" = None) -> "Settings":
-        settings = super().settings(base)
-        columns = {each.name: getattr(self, each.name) for each in dataclasses.fields(Columns)}
-        named = {
-            name: columns[name]
-            for name in ("text_column", "title_column", "id_column", "acl_column", "encoding")
-            if columns[name]
-        }
-        if self.labels:
-            named["labels_file"] = str(self.labels.resolve())
-        return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
 
-
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class QuestionFile(Models):
     """Which columns of a file of questions are what: the options win over [columns] of kraq.toml."""
 
@@ -399,7 +457,7 @@ class QuestionFile(Models):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Limits(Models):
     max_calls: Annotated[int | None, LimitOption(min=0, help="Most calls to models; kraq stops before one more.")] = (
         None
@@ -436,27 +494,25 @@ def _list_programs(is_wanted: bool) -> None:
     raise typer.Exit
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ChosenProgram:
     """A program over a retriever, by name."""
 
-    program: Annotated[
-        str | None, typer.Option("--program", "-p", help="Program that answers; --programs lists them.")
-    ] = None
+    program: Annotated[str | None, Option("--program", "-p", help="Program that answers; --programs lists them.")] = (
+        None
+    )
     retriever: Annotated[
         str | None,
-        typer.Option(
-            "--retriever", "-r", help="Retriever of the passages.", show_default="adaptive; dense without a graph"
-        ),
+        Option("--retriever", "-r", help="Retriever of the passages.", show_default="adaptive; dense without a graph"),
     ] = None
-    k: Annotated[int | None, typer.Option("--k", "-k", min=1, help="Passages to answer from.")] = None
+    k: Annotated[int | None, Option("--k", "-k", min=1, help="Passages to answer from.")] = None
     program_option: Annotated[
-        list[str] | None,
-        typer.Option("-P", "--program-option", metavar="NAME=VALUE", help="An option of the program; repeatable."),
+        Repeated,
+        Option("-P", "--program-option", metavar="NAME=VALUE", help="An option of the program; repeatable."),
     ] = None
     retriever_option: Annotated[
-        list[str] | None,
-        typer.Option("--retriever-option", metavar="NAME=VALUE", help="An option of the retriever; repeatable."),
+        Repeated,
+        Option("--retriever-option", metavar="NAME=VALUE", help="An option of the retriever; repeatable."),
     ] = None
     programs: Annotated[
         bool,
@@ -487,7 +543,7 @@ class ChosenProgram:
         return choose_program(name, self.retriever, options, retriever_options=found_by)
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Refuses:
     """A front door, which refuses what the documents do not answer."""
 
@@ -513,7 +569,7 @@ def with_options_of(declared: type, *names: str, **flags: str) -> Callable[[type
 
             value_type: Any = option.kinds[0] if option.kinds else type(option.choices[0])
             is_number = value_type in (int, float)
-            shell_option = typer.Option(
+            shell_option = Option(
                 *([flags[name]] if name in flags else []),
                 min=option.least if is_number else None,
                 max=option.most if is_number else None,

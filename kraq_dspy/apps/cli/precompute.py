@@ -1,13 +1,13 @@
 """Prepares offline what programs look up: `kraq precompute`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
 from rich import filesize
+from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, TakesStates
+from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, Repeated, TakesStates, command_class
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, print_json, say, short, show_counts
 from kraq_dspy.errors import ConfigError, counted
@@ -15,11 +15,11 @@ from kraq_dspy.errors import ConfigError, counted
 if TYPE_CHECKING:
     from kraq_dspy.indexing.prepare.instructed import Price
 
-Questions = Literal["kraq", "random", "all"]
+Source = Literal["kraq", "random", "all"]
 WHAT = ("instructed", "qa-pairs", "graph", "raptor", "k2rag")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Precompute(TakesStates, Calls, Limits):
     """Prepare what programs look up.
 
@@ -35,19 +35,17 @@ class Precompute(TakesStates, Calls, Limits):
 
     index_dir: IndexDir
     what: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[WHAT ...]", help="instructed (the default), qa-pairs, graph, raptor, k2rag."),
+        Repeated,
+        Argument(metavar="[WHAT ...]", help="instructed (the default), qa-pairs, graph, raptor, k2rag."),
     ] = None
-    top_n: Annotated[
-        str | None, typer.Option(help="Passages for each question: a number, or all.", show_default="20")
-    ] = None
+    top_n: Annotated[str | None, Option(help="Passages for each question: a number, or all.", show_default="20")] = None
     source: Annotated[
-        Questions | None,
-        typer.Option(help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"),
+        Source | None,
+        Option(help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"),
     ] = None
     scope: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL", help="Let models write the view of the scope with this label; repeatable."),
+        Repeated,
+        Option(metavar="LABEL", help="Let models write the view of the scope with this label; repeatable."),
     ] = None
     json: Json = False
 

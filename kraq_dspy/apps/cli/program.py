@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from kraq_dspy.apps.cli.commands import add_commands
 from kraq_dspy.apps.cli.failures import in_words
@@ -27,10 +28,10 @@ def _show_version(is_wanted: bool) -> None:
 
 def _root(
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", metavar="", help="Log what happens, to standard error.")
+        bool, Option("--verbose", "-v", metavar="", help="Log what happens, to standard error.")
     ] = False,
     _version: Annotated[
-        bool, typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", metavar="", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     set_up_logs(verbose=verbose)

@@ -1,17 +1,17 @@
 """Scores answers that were given already, without a system: `kraq eval FILE`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
+from kraq_dspy.apps.cli.options import command_class
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import ScoresQuestions
 from kraq_dspy.records import content_id
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class EvalRecorded(ScoresQuestions):
     """Score the answers of a file, which were given already, by its right answers and passages.
 
@@ -20,7 +20,7 @@ class EvalRecorded(ScoresQuestions):
     """
 
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="csv, jsonl or parquet: questions with the answers that were given.")
+        Path, Argument(metavar="FILE", help="csv, jsonl or parquet: questions with the answers that were given.")
     ]
 
     def run(self) -> None:

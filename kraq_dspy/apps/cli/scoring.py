@@ -1,13 +1,23 @@
 """Declares what commands share that score the questions of a file: which questions, by what, and the gate."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from kraq_dspy.apps.cli.options import Calls, Flag, Json, Limits, QuestionFile, Seed, require_writable
+from kraq_dspy.apps.cli.options import (
+    Calls,
+    Flag,
+    Json,
+    Limits,
+    QuestionFile,
+    Repeated,
+    Seed,
+    command_class,
+    require_writable,
+)
 from kraq_dspy.apps.cli.terminal import command, output, print_json, say
 
 if TYPE_CHECKING:
@@ -16,7 +26,7 @@ if TYPE_CHECKING:
     from kraq_dspy.eval.gate import QualityCheck
 
 RunOut = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
+    Path | None, Option("--out", "-o", metavar="DIR", help="Rows and report. Default: a folder of runs/.")
 ]
 RetryFailed = Annotated[bool, Flag("--retry-failed", help="Retry rows that failed.")]
 
@@ -31,13 +41,13 @@ def require_run(folder: Path) -> None:
     find_runs(folder)
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ScoresQuestions(Calls, Limits, QuestionFile):
     """The options of what scores the questions of a file, and judges the run."""
 
     metric: Annotated[
-        list[str] | None,
-        typer.Option(
+        Repeated,
+        Option(
             "--metric",
             "-m",
             help="token_f1, recall@10, judge, groundedness, ..., or file.py:function; may be repeated. Default: what "
@@ -46,14 +56,14 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
     ] = None
     qrels: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TREC qrels with the evidence, in place of the column of documents."),
+        Option(metavar="FILE", help="TREC qrels with the evidence, in place of the column of documents."),
     ] = None
-    encoding: Annotated[str, typer.Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
-    limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None
+    encoding: Annotated[str, Option(help="Encoding of a file that is not UTF-8, such as cp1252.")] = ""
+    limit: Annotated[int | None, Option(min=1, help="Questions, drawn by the seed.")] = None
     seed: Seed = 0
     fail_under: Annotated[
-        list[str] | None,
-        typer.Option(
+        Repeated,
+        Option(
             metavar="METRIC=NUMBER",
             help="Exit code 3 if a mean is lower, such as recall@10=.9; may be repeated.",
             rich_help_panel="For a build server",
@@ -61,7 +71,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
     ] = None
     fail_if_worse: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Exit code 3 if the run in DIR was better: by both halves of a test set, otherwise if the interval of "
             "the paired difference lies below 0.",

@@ -2,13 +2,26 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from kraq_dspy.apps.cli.options import Builds, Columns, Json, Limits, QuestionFile, Seed, TakesStates, require_writable
+from kraq_dspy.apps.cli.options import (
+    Builds,
+    Columns,
+    Corpus,
+    Human,
+    Json,
+    Limits,
+    QuestionFile,
+    Questions,
+    Repeated,
+    Seed,
+    TakesStates,
+    command_class,
+    require_writable,
+)
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
@@ -20,10 +33,10 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Candidates in the terminal; the report has all of them, and `--json`."""
-FIRST_NUMBER = re.compile(r"\d[\d,]*\b(?![.:])")
+NUMBER = re.compile(r"\d[\d,]*")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
 
@@ -33,48 +46,36 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     worse; it prints what the cheapest would lose. The same command resumes an interrupted run.
     """
 
-    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
-    questions: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUESTIONS",
-            help="Questions of `kraq testset make`, or people's, with evidence: csv, jsonl or parquet.",
-        ),
-    ]
+    corpus: Corpus
+    questions: Questions
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Indexes, rows, report. Default: runs/select-CORPUS-QUESTIONS"),
+        Option("--out", "-o", metavar="DIR", help="Indexes, rows, report. Default: runs/select-CORPUS-QUESTIONS"),
     ] = None
     retriever: Annotated[
-        list[str] | None,
-        typer.Option("--retriever", "-r", help="Retriever to try; repeatable. Default: all that call no model."),
+        Repeated,
+        Option("--retriever", "-r", help="Retriever to try; repeatable. Default: all that call no model."),
     ] = None
-    chunks: Annotated[str, typer.Option(metavar="TOKENS", help="Chunk sizes in tokens, with commas.")] = ",".join(
+    chunks: Annotated[str, Option(metavar="TOKENS", help="Chunk sizes in tokens, with commas.")] = ",".join(
         map(str, CHUNK_SIZES)
     )
-    k: Annotated[str, typer.Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = (
-        ",".join(map(str, NUMBERS_OF_PASSAGES))
+    k: Annotated[str, Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = ",".join(
+        map(str, NUMBERS_OF_PASSAGES)
     )
-    context: Annotated[int, typer.Option(min=1, help="Maximum tokens of the passages for an answer.")] = CONTEXT
+    context: Annotated[int, Option(min=1, help="Maximum tokens of the passages for an answer.")] = CONTEXT
     minutes: Annotated[
         float,
-        typer.Option(
+        Option(
             min=0.01, help="Minutes of this run; kraq keeps what it has done.", rich_help_panel="Limits of this run"
         ),
     ] = MINUTES
     metric: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--metric", "-m", help="Metric: recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
         ),
     ] = None
-    human: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Human questions, with evidence, that decide with the two halves of QUESTIONS.",
-        ),
-    ] = None
+    human: Human = None
     seed: Seed = 0
     json: Json = False
 
@@ -162,27 +163,20 @@ def show_selection(selection: "Selection") -> None:
     if reason := selection.dropped.get("candidates with a graph"):
         note(f"no graph was tried: {reason}.")
     others = [why for name, why in selection.dropped.items() if name != "candidates with a graph"]
-    for why, count in told_once(others).items():
-        note(f" {why}", label=f"{counted(count, 'candidate')} left out:")
+    for why, count in counts_of(others).items():
+        note(f" {'such as: ' if count > 1 else ''}{why}", label=f"{counted(count, 'candidate')} left out:")
 
 
-def told_once(reasons: Sequence[str]) -> dict[str, int]:
-    """Count reasons. Those that differ in their first number alone are one, from the least number to the most.
+def counts_of(reasons: Sequence[str]) -> dict[str, int]:
+    """Count reasons. Those that differ in numbers alone are one, under the first of them.
 
-    >>> told_once(["hands on 4,655 tokens", "cannot be opened", "hands on 9,507 tokens"])
-    {'hands on 4,655 to 9,507 tokens': 2, 'cannot be opened': 1}
+    >>> counts_of(["hands on 4,655 tokens", "cannot be opened", "hands on 9,507 tokens"])
+    {'hands on 4,655 tokens': 2, 'cannot be opened': 1}
     """
     alike: dict[str, list[str]] = {}
     for reason in reasons:
-        alike.setdefault(FIRST_NUMBER.sub("#", reason, count=1), []).append(reason)
-
-    counts = {}
-    for pattern, those in alike.items():
-        numbers = {match[0] for reason in those if (match := FIRST_NUMBER.search(reason))}
-        ordered = sorted(numbers, key=lambda number: int(number.replace(",", "")))
-        told = those[0] if len(ordered) < 2 else pattern.replace("#", f"{ordered[0]} to {ordered[-1]}", 1)
-        counts[told] = len(those)
-    return counts
+        alike.setdefault(NUMBER.sub("", reason), []).append(reason)
+    return {those[0]: len(those) for those in alike.values()}
 
 
 def _halves(selection: "Selection") -> tuple[str, ...]:

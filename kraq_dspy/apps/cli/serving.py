@@ -6,16 +6,26 @@ import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import Flag, Limits, Models, QuestionFile, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import (
+    Flag,
+    Host,
+    Limits,
+    Models,
+    Port,
+    QuestionFile,
+    Reads,
+    Refuses,
+    TakesStates,
+    command_class,
+)
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs
@@ -26,7 +36,7 @@ if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
     """Serve one or more indexes: a page and a JSON API.
 
@@ -34,14 +44,12 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
     shows it.
     """
 
-    index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token.")
-    ] = ServeSettings.host
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = ServeSettings.port
+    index_dirs: Annotated[list[Path], Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")]
+    host: Host = ServeSettings.host
+    port: Port = ServeSettings.port
     token: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TEXT",
             envvar="KRAQ_TOKEN",
             show_envvar=False,
@@ -50,17 +58,15 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
     ] = None
     tokens: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A file of tokens (TOML): who may ask, and which indexes."),
+        Option(metavar="FILE", help="A file of tokens (TOML): who may ask, and which indexes."),
     ] = None
     access_log: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write a line of JSON for each request; - is standard output."),
+        Option(metavar="FILE", help="Write a line of JSON for each request; - is standard output."),
     ] = None
     log_questions: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Keep what is asked, for kraq testset label, in a file that only you may read."
-        ),
+        Option(metavar="FILE", help="Keep what is asked, for kraq testset label, in a file that only you may read."),
     ] = None
     open: Annotated[
         bool, Flag("--open", help="Open the page in your browser; if the port is in use, take another.")
@@ -70,17 +76,15 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
     ] = False
     questions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Questions of your own (csv, jsonl or parquet): show what they never touch."),
+        Option(metavar="FILE", help="Questions of your own (csv, jsonl or parquet): show what they never touch."),
     ] = None
     testset: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
+        Path | None, Option(metavar="FILE", help="A test set of `kraq testset make`, to be reviewed.")
     ] = None
-    workers: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = ServeSettings.workers
-    queue: Annotated[int, typer.Option(min=0, help="Questions that may wait; further ones get 503.")] = (
-        ServeSettings.queue
-    )
+    workers: Annotated[int, Option(min=1, help="Questions answered at the same time.")] = ServeSettings.workers
+    queue: Annotated[int, Option(min=0, help="Questions that may wait; further ones get 503.")] = ServeSettings.queue
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Host name that requests may use; repeatable.")
+        list[str] | None, Option(metavar="NAME", help="Host name that requests may use; repeatable.")
     ] = None
 
     def run(self) -> None:

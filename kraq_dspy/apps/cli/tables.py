@@ -1,42 +1,49 @@
 """Runs a table over data sets: one of the papers, of this library, or of your own: `kraq bench TABLE`."""
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.padding import Padding
 from rich.text import Text
+from typer import Argument, Option
 
 from kraq_dspy.apps.cli.evaluate import Baseline, make_report, named_scorer
-from kraq_dspy.apps.cli.options import Builds, Flag, Json, Seed, require_writable
+from kraq_dspy.apps.cli.options import (
+    Builds,
+    DataDir,
+    Flag,
+    Json,
+    Repeated,
+    Seed,
+    command_class,
+    require_writable,
+    with_sections,
+)
 from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.scoring import RetryFailed
+from kraq_dspy.apps.cli.scoring import RetryFailed, RunOut
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.papers.tables.table import EvalTable
-    from kraq_dspy.settings import Settings
 
 DEFINITIONS = Path(__file__).resolve().parents[2] / "papers" / "tables" / "definitions"
 TABLES = tuple(sorted(file.stem for file in DEFINITIONS.glob("*.toml")))
 JUDGES = ("none", "binary", "rubric")
+INDEXES = Path("runs/indexes")
+"""The folder that keeps the indexes of data sets."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class RunTable(Builds):
     """Run a table over data sets: index them, ask every system every question, write rows and a report."""
 
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="An id of `kraq bench list`, a comparison, or a file.")]
-    data: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
-    ] = Path("data")
+    table: Annotated[str, Argument(metavar="TABLE", help="An id of `kraq bench list`, a comparison, or a file.")]
+    data: DataDir = Path("data")
     limit: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             help="Questions of each data set, drawn by the seed; a larger number resumes where a smaller one ended.",
         ),
@@ -44,40 +51,30 @@ class RunTable(Builds):
     seed: Seed = 0
     bertscore: Annotated[
         str,
-        typer.Option(
-            metavar="MODEL", help="roberta-large (the papers'), minilm (packaged), a hub name, or FOLDER:LAYER."
-        ),
+        Option(metavar="MODEL", help="roberta-large (the papers'), minilm (packaged), a hub name, or FOLDER:LAYER."),
     ] = "roberta-large"
     dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
+        Repeated,
+        Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
     ] = None
     tokens: Annotated[
-        int | None, typer.Option(min=1, help="The papers' sample: questions until their evidence has so many tokens.")
+        int | None, Option(min=1, help="The papers' sample: questions until their evidence has so many tokens.")
     ] = None
     paper: Annotated[bool, Flag("--paper", help="The paper's own settings, options and numbers of questions.")] = False
     judge: Annotated[
-        str | None, typer.Option(help="Judge of the answers: none, binary, or rubric (4 and 5 of 5 are right).")
+        str | None, Option(help="Judge of the answers: none, binary, or rubric (4 and 5 of 5 are right).")
     ] = None
-    metric: Annotated[list[str] | None, typer.Option(help="A column more; may be repeated.")] = None
+    metric: Annotated[Repeated, Option(help="A column more; may be repeated.")] = None
     without: Annotated[
-        list[str] | None,
-        typer.Option(metavar="METRIC", help="Leave this column out, such as meteor (WordNet); may be repeated."),
+        Repeated,
+        Option(metavar="METRIC", help="Leave this column out, such as meteor (WordNet); may be repeated."),
     ] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE, with --paper runs/TABLE-paper."
-        ),
-    ] = None
-    indexes: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps the indexes of data sets.")] = Path(
-        "runs/indexes"
-    )
+    out: RunOut = None
     baseline: Baseline = None
-    ablations: Annotated[bool, typer.Option(metavar="", help="Also the systems with one setting varied.")] = True
+    ablations: Annotated[bool, Option(metavar="", help="Also the systems with one setting varied.")] = True
     optimized: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="(SYSTEM=)FILE",
             help="Program or step that `kraq optimize` saved, for one system or all; repeatable.",
         ),
@@ -116,13 +113,13 @@ class RunTable(Builds):
         tokens = self.tokens
         if self.paper:
             definition = definition.as_in_paper()
-            settings = _with_sections(settings, definition.as_paper.settings if definition.as_paper else {})
+            settings = with_sections(settings, definition.as_paper.settings if definition.as_paper else {})
             tokens = self.tokens or definition.paper.tokens
             samples = {name: definition.paper.sample(name) for name in names}
         options = RunOptions(
             data=self.data,
             out=self.out or self._folder(definition.name),
-            indexes=self.indexes,
+            indexes=INDEXES,
             limit=self.limit,
             samples=samples,
             tokens=tokens,
@@ -134,7 +131,7 @@ class RunTable(Builds):
             describe=describe_domain,
             bertscore=lambda: named_scorer(self.bertscore),
         )
-        require_writable(options.out, self.indexes)
+        require_writable(options.out, INDEXES)
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
         require_rows(make_report(options.out, None, self.seed, json=self.json).runs)
@@ -156,11 +153,6 @@ class RunTable(Builds):
         for system in (of_paper, *table.systems):
             places += asked_about(settings_of(system, Settings()))
         self.require_agreed(table_file(path), list(dict.fromkeys(places)))
-
-
-def _with_sections(settings: "Settings", sections: Mapping[str, Mapping[str, Any]]) -> "Settings":
-    changed = {name: dataclasses.replace(getattr(settings, name), **values) for name, values in sections.items()}
-    return dataclasses.replace(settings, **changed)
 
 
 def without_metrics(table: "EvalTable", left_out: list[str] | tuple[str, ...]) -> "EvalTable":
@@ -205,14 +197,14 @@ def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[
     return dataclasses.replace(table, metrics=tuple(dict.fromkeys((*metrics, *more))))
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class ListTables:
     """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
 
     paper: Annotated[
-        list[str] | None, typer.Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
+        list[str] | None, Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
     ] = None
-    runs: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the reports.")] = Path("runs")
+    runs: Annotated[Path, Option(metavar="DIR", help="Folder of the reports.")] = Path("runs")
     json: Json = False
 
     def run(self) -> None:

@@ -2,22 +2,25 @@
 testset`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from kraq_dspy.apps.cli.options import (
+    About,
     Calls,
     Flag,
     IndexDir,
     Json,
     Limits,
     QuestionFile,
+    Questions,
     Reads,
     Seed,
     TakesStates,
+    command_class,
     require_writable_file,
 )
 from kraq_dspy.apps.cli.progress import Bars
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from kraq_dspy.testset.testset import Testset
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class MakeTestset(TakesStates, Reads, Calls, Limits):
     """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
 
@@ -60,14 +63,14 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
     index_dir: IndexDir
     out: Annotated[
         Path,
-        typer.Option(
+        Option(
             "--out", "-o", metavar="FILE", help="The test set, as JSON lines; FILE.draft keeps the model's replies."
         ),
     ] = Path("test.jsonl")
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions of each half.")] = TESTSET_QUESTIONS
+    n: Annotated[int, Option("--n", "-n", min=1, help="Number of questions of each half.")] = TESTSET_QUESTIONS
     kinds: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="KINDS",
             help="Kinds, with shares if they differ: fact=3,bridge=2,unanswerable. Others: list, comparison, broad, "
             "false_premise.",
@@ -121,7 +124,7 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
             show_counts("Estimate; the embedded reader costs nothing", estimate)
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class UpdateTestset(TakesStates, Reads, Calls, Limits):
     """Update a test set after the index has changed, and mark rows stale if their evidence is gone.
 
@@ -130,13 +133,13 @@ class UpdateTestset(TakesStates, Reads, Calls, Limits):
     """
 
     index_dir: IndexDir
-    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make`.")]
+    testset: Annotated[Path, Argument(metavar="FILE", help="Test set of `kraq testset make`.")]
     new: Annotated[
-        int | None, typer.Option(min=0, help="Number of new questions.", show_default="as many as became stale")
+        int | None, Option(min=0, help="Number of new questions.", show_default="as many as became stale")
     ] = None
     drop: Annotated[bool, Flag("--drop", help="Leave stale rows out instead of marking them.")] = False
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The updated set. Default: FILE itself.")
+        Path | None, Option("--out", "-o", metavar="FILE", help="The updated set. Default: FILE itself.")
     ] = None
     seed: Seed = 0
     json: Json = False
@@ -166,7 +169,7 @@ class UpdateTestset(TakesStates, Reads, Calls, Limits):
                 note(" have no row; --new N writes rows about them.", label=counted(update.unasked, "document"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
     """List the communities of the index that your own questions never touch, without calling a
     model.
@@ -175,15 +178,13 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
     """
 
     index_dir: IndexDir
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Your own questions: csv, jsonl or parquet.")]
-    about: Annotated[float, typer.Option(min=0, max=1, help="Least cosine of a passage that is near a question.")] = (
-        ABOUT
-    )
+    questions: Questions
+    about: About = ABOUT
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="File for new questions about untouched communities."),
+        Option("--out", "-o", metavar="FILE", help="File for new questions about untouched communities."),
     ] = None
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of questions for --out.")] = 20
+    n: Annotated[int, Option("--n", "-n", min=1, help="Number of questions for --out.")] = 20
     seed: Seed = 0
     json: Json = False
 
@@ -234,15 +235,15 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
             say(f"Questions about them: {more}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class WriteQrels:
     """Write the evidence of a test set as TREC qrels, for trec_eval and tools like it.
 
     A line is `query-id 0 document-id 1`. `kraq eval --qrels FILE` reads such a file.
     """
 
-    testset: Annotated[Path, typer.Argument(metavar="FILE", help="Test set of `kraq testset make` or `label`.")]
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The qrels.")] = Path("test.qrels")
+    testset: Annotated[Path, Argument(metavar="FILE", help="Test set of `kraq testset make` or `label`.")]
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The qrels.")] = Path("test.qrels")
 
     def run(self) -> None:
         from kraq_dspy.testset.qrels import write_qrels

@@ -1,17 +1,19 @@
 """Makes pairs that a small model can learn from, and trains it on them: `kraq finetune pairs` and `kraq finetune`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 from kraq_dspy.apps.cli.options import (
     Calls,
+    DataDir,
+    First,
     Flag,
     Json,
     Limits,
     chosen,
+    command_class,
     missing,
     require_writable,
     require_writable_file,
@@ -28,20 +30,20 @@ Kind = Literal["generator", "drafter"]
 Recipe = Literal["generator", "asker", "drafter"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class MakePairs(Calls, Limits):
     """Make (summary, question) pairs: a teacher writes the summary of a question's evidence, and must not give the
     question away. The same command resumes an interrupted run."""
 
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write, or to continue.")
+        Path | None, Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write, or to continue.")
     ] = None
-    dataset: Annotated[str | None, typer.Option(help="Needed: questions with evidence: musique, dolly, ...")] = None
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of data sets.")] = Path("data")
-    kind: Annotated[Kind, typer.Option("--for", help="Model the pairs will train.")] = "generator"
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None
+    dataset: Annotated[str | None, Option(help="Needed: questions with evidence: musique, dolly, ...")] = None
+    data: DataDir = Path("data")
+    kind: Annotated[Kind, Option("--for", help="Model the pairs will train.")] = "generator"
+    limit: First = None
     optimized: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The teacher's step as a file of save: with its demos.")
+        Path | None, Option(metavar="FILE", help="The teacher's step as a file of save: with its demos.")
     ] = None
     json: Json = False
 
@@ -75,15 +77,15 @@ class MakePairs(Calls, Limits):
 
 
 @with_options_of(TrainSettings, r="--rank")
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Training:
     """The paths, and `TrainSettings` as options."""
 
-    pairs: Annotated[Path, typer.Option("--pairs", metavar="FILE", help="JSON lines of pairs.")]
+    pairs: Annotated[Path, Option("--pairs", metavar="FILE", help="JSON lines of pairs.")]
     base: Annotated[
-        str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
+        str, Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
     ]
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The adapter's folder.")]
+    out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="The adapter's folder.")]
     replace: Annotated[bool, Flag("--replace", help="Overwrite a finished adapter in --out.")] = False
     json: Json = False
 
@@ -112,13 +114,13 @@ class Generator(Training):
         self.train("generator")
 
 
-@dataclass(frozen=True, kw_only=True)
+@command_class
 class Asker(Training):
     """Train what words questions on (statement, answer, question) pairs of people. Pairs whose question says more than
     the statement, or does not stand alone, are left out."""
 
     source: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only pairs of this data set; may be repeated.")
+        list[str] | None, Option(metavar="NAME", help="Only pairs of this data set; may be repeated.")
     ] = None
 
     def run(self) -> None:

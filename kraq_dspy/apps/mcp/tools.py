@@ -274,20 +274,16 @@ class IndexTools:
     def read_document(
         self,
         document_id: Annotated[
-            str, Field(description="A document's id, or a passage's `chunk_id`: then from where it begins.")
-        ] = "",
+            str,
+            Field(min_length=1, description="A document's id, or a passage's `chunk_id`: then from where it begins."),
+        ],
         offset: Annotated[int, Field(ge=0, description="Characters to leave out; `next_offset` goes on.")] = 0,
         length: Annotated[int, Field(ge=1, le=20_000, description="Characters to return.")] = 4000,
-        id: Annotated[str, Field(description="The former name of `document_id`.")] = "",
     ) -> Json:
         """Read a document, or go on reading where a passage begins: `text` is its characters from `offset` on."""
-        given = document_id or id
-        if not given:
-            raise ConfigError("Say which document: `document_id`, which comes with every passage of `search`.")
-
-        start, document_id = offset, given
+        start = offset
         try:
-            (chunk,) = self.index.get(Chunk, [given])
+            (chunk,) = self.index.get(Chunk, [document_id])
         except UnknownRecordError:  # the id of a document, then
             pass
         else:
@@ -303,7 +299,6 @@ class IndexTools:
             "offset": start,
             "total_characters": len(document.text),
             "next_offset": end - (start - offset) if end < len(document.text) else None,
-            **({"note": "`id` is called `document_id` now, and goes with the next version."} if id else {}),
         }
 
     def _view(self, question: Question, similarity: float | None = None) -> AgentQuestion:

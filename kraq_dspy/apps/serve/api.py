@@ -4,7 +4,7 @@ A method that waits for models is a coroutine; the others read the index and run
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -45,6 +45,7 @@ from kraq_dspy.indexing.faq.review import answer, approve, source_states, waitin
 from kraq_dspy.indexing.prepare.preparations import required_commands
 from kraq_dspy.records import Community, Entity, Turn
 from kraq_dspy.spec import options_of
+from kraq_dspy.workspace.asking import Request as AskedRequest
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
@@ -220,14 +221,11 @@ class Api:
 
     async def ask(self, request: Request, body: requests.AskRequest) -> Answer | Response:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
-        program = body.program or DEFAULT_PROGRAM
-        call = await self.call(request, self.index_of(body), program, body.question, body.retriever, body.options)
         history = tuple(Turn(turn.question, turn.answer) for turn in body.history)
-        is_default = not (body.program or body.retriever or body.options)
-        refuse = call.refuse and not body.no_refuse
-        anyway = call.anyway or body.no_refuse
-        may_be_prepared = is_default and not history
-        call = replace(call, history=history, may_be_prepared=may_be_prepared, refuse=refuse, anyway=anyway)
+        call = await self.call(
+            request, self.index_of(body), body.program, body.question, body.retriever, body.options,
+            history=history, no_refuse=body.no_refuse,
+        )  # fmt: skip
         if body.stream:
             return streaming(sent(stream(call)))
         answer = await while_connected(request, ask(call))
@@ -237,26 +235,29 @@ class Api:
         self,
         request: Request,
         served: ServedIndex,
-        program: str,
+        program: str | None,
         question: str,
         retriever: str | None = None,
         options: Any = None,
+        *,
+        history: Sequence[Turn] = (),
+        no_refuse: bool = False,
     ) -> ProgramCall:
-        """A question to a program, ready to be answered.
+        """A question to a program, the default one if none is named, ready to be answered.
 
         Raises RequestError for a program or an option that there is not, and if too many wait already.
         """
         if not question.strip():
             raise RequestError(422, "invalid_request", "The question is empty.")
-        choice, answering = await run_in_threadpool(served.program, program, retriever, options)
+        choice, answering = await run_in_threadpool(served.program, program or DEFAULT_PROGRAM, retriever, options)
         record = record_of(request.scope)
         record.index, record.program = served.name, choice.spec.name
         self.slots.require_free()
-        refuse = served.space.refuses and not self.no_refuse
-        question, anyway = question.strip(), self.no_refuse
-        return ProgramCall(
-            served, choice, answering, question, self.slots, record, refuse=refuse, anyway=anyway, log=self.question_log
-        )
+        anyway = no_refuse or self.no_refuse
+        refuse = served.space.refuses and not anyway
+        asked = AskedRequest(question.strip(), answering, history, refuse=refuse, anyway=anyway)
+        may_be_prepared = not (program or retriever or options or history)
+        return ProgramCall(served, choice, asked, self.slots, record, may_be_prepared, self.question_log)
 
     def health(self, query: requests.Query) -> Health:
         return Health(status="ok")

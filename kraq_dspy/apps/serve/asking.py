@@ -23,7 +23,8 @@ from kraq_dspy.apps.serve.watch import RequestRecord
 from kraq_dspy.apps.views import Answer, SuggestedQuestion
 from kraq_dspy.errors import counted
 from kraq_dspy.models.lms.meter import FREE, Answer as MeteredAnswer, Price, TappedJournal, working_on
-from kraq_dspy.records import Hit, Turn, Usage
+from kraq_dspy.records import Hit, Usage
+from kraq_dspy.workspace.asking import Request as AskedRequest
 from kraq_dspy.workspace.choices import ProgramChoice
 from kraq_dspy.workspace.not_searched import is_searched
 from kraq_dspy.workspace.refusing import is_refusal
@@ -78,38 +79,22 @@ class AnswerSlots:
 class ProgramCall:
     """A question to a program of an index; `choice` says which program with which options.
 
-    `record` notes what became of it. `history` is what was said before it. An answer of the
-    FAQ cache goes before the program's if it `may_be_prepared`. With `refuse`, it refuses questions
-    that the documents do not answer. With `anyway`, a program sees what needs no search, too.
+    `record` notes what became of it. An answer of the FAQ cache goes before the program's if it `may_be_prepared`.
     `log` keeps the question, completed from the conversation.
     """
 
     served: ServedIndex
     choice: ProgramChoice
-    program: dspy.Module
-    question: str
+    asked: AskedRequest
     slots: AnswerSlots
     record: RequestRecord
     may_be_prepared: bool = False
-    history: tuple[Turn, ...] = ()
-    refuse: bool = False
-    anyway: bool = False
     log: AskedLog | None = None
 
     async def prepared(self) -> dspy.Prediction | None:
         if not self.may_be_prepared:
             return None
-        return await asyncio.to_thread(self.served.space.prepared, self.question)
-
-    async def answer(self) -> dspy.Prediction:
-        space = self.served.space
-        return await space.aask(
-            self.question, self.program, history=self.history, refuse=self.refuse, anyway=self.anyway
-        )
-
-    def streamed(self) -> AsyncGenerator[Any, None]:
-        space = self.served.space
-        return space.astream(self.question, self.program, history=self.history, refuse=self.refuse, anyway=self.anyway)
+        return await asyncio.to_thread(self.served.space.prepared, self.asked.question)
 
 
 class UsageCount:
@@ -133,7 +118,7 @@ async def ask(call: ProgramCall) -> Answer:
     async with call.slots.slot():
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
-            prediction = await call.prepared() or await call.answer()
+            prediction = await call.prepared() or await call.served.space.aask(call.asked)
             return await asyncio.to_thread(_answer_of, call, prediction, count.usage, time.perf_counter() - started)
 
 
@@ -152,7 +137,7 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
                     yield "answer", answer.to_json()
                     return
 
-                async with aclosing(call.streamed()) as values:
+                async with aclosing(call.served.space.astream(call.asked)) as values:
                     async for value in values:
                         if isinstance(value, StatusMessage):
                             yield "stage", {"stage": value.message}
@@ -229,7 +214,7 @@ def _answer_of(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, sec
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return Answer.of(
         prediction,
-        question=call.question,
+        question=call.asked.question,
         standalone_question=str(prediction.get("standalone_question") or ""),
         index=call.served.name,
         program=choice.spec.name,
@@ -248,7 +233,7 @@ def _keep_question(call: ProgramCall, prediction: dspy.Prediction, *, refused: b
     """In the log, if there is one: a question, not thanks. An answer is not lost to a full disk."""
     if call.log is None or not is_searched(prediction):
         return
-    question = str(prediction.get("standalone_question") or call.question)
+    question = str(prediction.get("standalone_question") or call.asked.question)
     try:
         call.log.note(question, index=call.served.name, refused=refused)
     except OSError as error:

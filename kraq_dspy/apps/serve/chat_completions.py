@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -27,7 +26,6 @@ from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.requests import QUESTION
 from kraq_dspy.errors import did_you_mean
 from kraq_dspy.programs.conversation import text_of, turns_of
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.refusing import refusal_text
 from kraq_dspy.workspace.registry import PROGRAMS
 
@@ -130,15 +128,10 @@ class ChatCompletions:
         if body.wants_json:
             raise RequestError(422, "invalid_request", NO_JSON.format(type=body.response_format.type[:40]))
         question, earlier = _asked_in(body.messages)
-        call = await self.api.call(request, self.api.served[index_name], program or DEFAULT_PROGRAM, question)
-        call = replace(
-            call,
-            history=tuple(turns_of(earlier)),
-            may_be_prepared=not program and not earlier,
-            refuse=call.refuse and not body.no_refuse,
-            anyway=call.anyway or body.no_refuse,
-        )
-
+        call = await self.api.call(
+            request, self.api.served[index_name], program, question,
+            history=tuple(turns_of(earlier)), no_refuse=body.no_refuse,
+        )  # fmt: skip
         if body.stream:
             return streaming(_chunks(call, body))
         answer = await while_connected(request, ask(call))

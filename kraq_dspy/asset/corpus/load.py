@@ -94,7 +94,12 @@ def load_documents(
 
 def is_repeated(failure: Failure) -> bool:
     """Whether what failed was read, and left out since an earlier document has its text or its id."""
-    return failure.reason.startswith(SAME_TEXT) or SAME_ID in failure.reason
+    return has_same_text(failure) or SAME_ID in failure.reason
+
+
+def has_same_text(failure: Failure) -> bool:
+    """Whether a document was left out since an earlier one has its text: nothing of it is missing."""
+    return failure.reason.startswith(SAME_TEXT)
 
 
 def is_about_labels(failure: Failure) -> bool:

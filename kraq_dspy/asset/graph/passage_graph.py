@@ -57,13 +57,17 @@ class Visits:
 
 @dataclass(frozen=True)
 class PassageGraph(SharedByCopies):
-    """An undirected graph whose first vertices are the passages, by id; the rest are entities.
+    """An undirected graph whose first vertices are the passages, by id; the others are entities.
+
+    Attributes:
+        ids: the ids of the passages, sorted, `[n_passages]`.
+        bounds: the neighbors of vertex v are `neighbours[bounds[v]:bounds[v + 1]]`; `[n_vertices + 1]`.
+        neighbours: numbers of vertices, `[n_edges]`; each edge is there in both directions.
+        weights: the weight of each edge, divided by the square roots of both ends' degrees, `[n_edges]`.
+        degrees: the sum of the weights of each vertex's edges, `[n_vertices]`.
 
     >>> passage_graph(["a", "b"], [("a", "Ada")]).knows(["a", "c"])
     [True, False]
-
-    The neighbours of vertex v are `neighbours[bounds[v]:bounds[v + 1]]`. `degrees` are sums of weights, and `weights`
-    those of the edges divided by the roots of both ends' degrees.
     """
 
     ids: NDArray[np.bytes_]
@@ -193,17 +197,25 @@ def passage_graph(
     relationships: Iterable[tuple[str, str, float]] = (),
     phrases: Collection[str] = (),
 ) -> PassageGraph:
-    """The graph of (chunk id, entity id) pairs and (entity id, entity id, weight) links.
+    """Make the graph of passages and the entities that they mention.
 
-    `phrases` are the ids of entities that are no names: what leads to them has `PHRASE_WEIGHT` of the weight.
+    Args:
+        chunk_ids: the ids of all passages.
+        mentions: pairs of chunk id and entity id. A repeated pair is one edge of weight 1.
+        relationships: entity id, entity id and weight, 0 or more. Weights between the same two entities add
+            up, in either direction. Links of an entity to itself, and of weight 0, are left out.
+        phrases: ids of entities that are noun phrases and no names; their edges get `PHRASE_WEIGHT` of the
+            weight.
+
+    Returns:
+        The graph, undirected.
+
+    Raises:
+        ValueError: for a mention of an unknown chunk, and for a negative weight.
 
     >>> graph = passage_graph(["a", "b", "c"], [("a", "Ada"), ("b", "Ada"), ("c", "Byron")])
     >>> [id for id, _ in graph.visits({"a": 1.0}, damping=0.5).best()]
     ['a', 'b']
-
-    A pair that is given twice is one edge of weight 1. Weights of links between the same two entities, in either
-    direction, add up; links of an entity to itself and links of weight 0 are left out. Raises ValueError for a chunk
-    id that is not in `chunk_ids` and for a negative weight.
     """
     passages = sorted({chunk_id.encode() for chunk_id in chunk_ids})
     place = {chunk_id.decode(): number for number, chunk_id in enumerate(passages)}

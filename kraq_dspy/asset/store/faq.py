@@ -43,7 +43,8 @@ _SCHEMA = (
 class NewEntry:
     """What a caller knows of an entry; without an answer it is pending, whatever `status` says.
 
-    `given`, `evidence`, `asked` and `failure` are as in `FaqEntry`; an entry that is there keeps its own.
+    `given`, `evidence`, `asked` and `failure` are as in `FaqEntry`; an entry that is there keeps its own. `number` is
+    the one that a new entry gets if it is free; 0 is the next one.
     """
 
     question: str
@@ -55,6 +56,7 @@ class NewEntry:
     evidence: tuple[AnswerEvidence, ...] = ()
     asked: int = 0
     failure: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,12 @@ class Withdrawal:
 
 
 class FaqCache(SharedByCopies, AbstractContextManager["FaqCache"]):
-    """Entries by number; closed at the end of a `with` block. Safe for threads and for several processes.
+    """Questions with prepared answers, by number. Safe for threads and for several processes; a `with` block
+    closes it.
+
+    Args:
+        path: the SQLite file.
+        write: open it for writing; False to read only.
 
     >>> with FaqCache(Path("faq.db")) as faq:
     ...     faq.add(NewEntry("When did Ada die?", "In 1852."), by="me").number
@@ -184,6 +191,12 @@ class FaqCache(SharedByCopies, AbstractContextManager["FaqCache"]):
         with self._database.reading() as connection:
             return {restored(key) for (key,) in connection.execute("SELECT key FROM entries")}
 
+    def next_number(self) -> int:
+        """The number of the next entry that is added."""
+        with self._database.reading() as connection:
+            [(number,)] = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM entries")
+        return int(number)
+
     # Changing
 
     def add(self, new: NewEntry, *, by: str, replace: bool = False) -> FaqEntry:
@@ -212,7 +225,7 @@ class FaqCache(SharedByCopies, AbstractContextManager["FaqCache"]):
                 old = _of_question(connection, question)
                 if old is None:
                     entry = FaqEntry(
-                        0, question, answer, status, new.sources, new.origin,
+                        new.number, question, answer, status, new.sources, new.origin,
                         given=new.given, evidence=new.evidence, asked=new.asked, failure=new.failure,
                     )  # fmt: skip
                     outcomes["added"].append(_insert(connection, entry, by).number)
@@ -355,8 +368,9 @@ def _of_question(connection: sqlite3.Connection, question: str) -> FaqEntry | No
 def _insert(connection: sqlite3.Connection, entry: FaqEntry, by: str) -> FaqEntry:
     """The entry with the number that it got."""
     cursor = connection.execute(
-        "INSERT INTO entries (key, status, revision, data, sum) VALUES (?, ?, 0, '', 0)",
-        (storable(question_key(entry.question)), entry.status),
+        "INSERT INTO entries (number, key, status, revision, data, sum) "
+        "VALUES (CASE WHEN ?1 NOT IN (SELECT number FROM entries) THEN nullif(?1, 0) END, ?2, ?3, 0, '', 0)",
+        (entry.number, storable(question_key(entry.question)), entry.status),
     )
     entry = dataclasses.replace(entry, number=int(cursor.lastrowid or 0), changed_at=_now(), changed_by=by)
     _write(connection, entry)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kraq_dspy.embedded.names import is_name
-from kraq_dspy.language.text import HEADING, WORD, content_words, parted
+from kraq_dspy.language.text import HEADING, WORD, content_words, parted, stands_in_menus
 from kraq_dspy.language.vocabulary import GENERIC_HEADINGS, PROCEDURES, STOP
 
 LONGEST = 120  # characters of a heading
@@ -16,7 +16,6 @@ LONGEST_LINE = 2000  # characters of a heading with its mark-up
 LONGEST_TOPIC = 5  # words of a heading that names a topic; longer ones are headlines
 QUOTES = ("“”", "‘’", '""', "''")
 DETERMINERS = frozenset(["the", "a", "an", "your", "my", "our", "other", "more", "all"])
-_MENU_WORDS = 6  # of a heading that may be one of a menu
 _CASE_WORDS = 9  # of a heading that begins with "If"; what is longer is a comment of code
 BETWEEN = 4  # words at most between a verb and what is done it to
 SMALL = 0.2  # times that a text writes a word small, for each time as a name, from which the word is none
@@ -52,15 +51,6 @@ _GERUND_NOUNS = frozenset(
 )
 """Forms in "ing" that the parser takes for a noun before most other nouns: "Parking policy" tells nobody to park."""
 _AFTER_NOUN = re.compile(r"(?:on|in|with|from|to|of|for)\b", re.IGNORECASE)
-_MENU = re.compile(
-    r"\b(?:newsletters?|privacy (?:policy|notice)|cookies?|subscribe|terms of (?:use|service)"
-    r"|contact us|all rights reserved|advertis\w+|share this|follow us|related (?:posts|articles|stories|content)"
-    r"|leave a (?:reply|comment)|latest (?:news|posts)|read more|more from|recommended for you|site ?map"
-    r"|popular posts|most read|skip to|connect with us|stay connected|sign (?:up|in)|(?:member )?log ?in|about us"
-    r"|top stories|(?:submit|cancel|post) (?:a )?(?:reply|comment))\b",
-    re.IGNORECASE,
-)
-"""Entries in the menus of web pages, which say nothing about a text's topic."""
 _AND_ING = re.compile(r"(?<=\band )\w+ing\b")
 _ABOUT = re.compile(r"^(?:about|learning about|learn about|all about) (?=\S)", re.IGNORECASE)
 _HEADLINE = re.compile(r"[,:|?!;]| [-–—] |\b(?:is|are|was|were|has|have)\b")
@@ -139,11 +129,6 @@ def asked_title(title: str, document_id: str, text: str) -> str:
     is_label = title.isascii() and len(title) <= _LETTERS_OF_A_LABEL
     is_said = bool(words) and f" {' '.join(words)} " in f" {' '.join(in_text)} "
     return title if is_said and not is_label else UNTITLED
-
-
-def stands_in_menus(text: str) -> bool:
-    """Whether a short text is what menus of web pages say, "Privacy Policy"."""
-    return len(text.split()) <= _MENU_WORDS and bool(_MENU.search(text))
 
 
 def announced_question(heading: Heading, passages: Sequence[str], subject: str = "") -> str:

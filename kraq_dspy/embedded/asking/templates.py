@@ -14,7 +14,6 @@ from itertools import pairwise
 from rapidfuzz import fuzz, process
 
 from kraq_dspy.embedded.asking.headings import (
-    LONGEST_TOPIC,
     Heading,
     announced_question,
     headings_by_weight,
@@ -22,12 +21,10 @@ from kraq_dspy.embedded.asking.headings import (
     topic_question,
 )
 from kraq_dspy.embedded.names import PERSON, REFERENCE, frequent_terms, has_capitals, kind_of, names_in, without_words
-from kraq_dspy.language.text import parted, plain_question, sentences
+from kraq_dspy.language.text import NOTHING_NAMED, parted, plain_question, sentences
 from kraq_dspy.language.told import is_english, language_of, may_be_english
 from kraq_dspy.language.vocabulary import DONE_BY, MONTH, PEOPLE, STOP
 
-NOTHING_NAMED = "What is this about?"
-_OF_HEADLINE = re.compile(r"What is “(.+)” about\?$")
 _FILE_NAME = re.compile(r"\S*[._/\\]\S*")
 _IS_A = (
     r"(?:(?:,| who) [^,;:]{3,70},)?,? (?P<verb>is|was|are|were) (?:an?|the|one of the|the name of an?)"
@@ -101,29 +98,6 @@ def question_about(
         known = _english_question(names, parts, headings, passages, subject)
         return known or NOTHING_NAMED
     return _question(names, parts, summary, passages, subject)
-
-
-def asks_of_something(question: str) -> bool:
-    """Whether a template's question asks more than what the texts say about a name, or what a short
-    heading is about. A longer headline says its topic, and a template asks about it more truly than
-    a small model.
-
-    >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
-    (True, False)
-    """
-    headline = _OF_HEADLINE.match(question)
-    if headline is not None:
-        return len(headline[1].split()) > LONGEST_TOPIC
-    return not re.match(r"What is said about |What does “|$", question)
-
-
-def asks_of_headline(question: str) -> bool:
-    """Whether a template's question asks what a text with this headline is about.
-
-    >>> asks_of_headline("What is “Copper handles kill bacteria” about?")
-    True
-    """
-    return _OF_HEADLINE.match(question) is not None
 
 
 def question_about_theme(passages: Sequence[str]) -> str:

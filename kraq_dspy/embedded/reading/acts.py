@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kraq_dspy.embedded.reading.analysis import Act, Named
 from kraq_dspy.embedded.reading.parse import name_in
 from kraq_dspy.embedded.reading.vocabulary import SHARING, USING
+from kraq_dspy.language.analysis import Act, Named
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -14,8 +14,6 @@ _LEADING = frozenset((("lead", "to"), ("result", "in"), ("contribute", "to"), ("
 """Verbs whose object stands behind a preposition."""
 DEMANDED = "should"
 """Stands for the verb of what should be or be done."""
-SAID_ALOUD = "say aloud"
-"""Stands for the verb of a sentence in a transcript; its subject is whose turn it is."""
 STATED = "state"
 """Is the verb of a sentence by which a site speaks to its readers; its subject is the site."""
 PURPOSE = " for"

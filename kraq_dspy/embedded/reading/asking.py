@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kraq_dspy.embedded.reading.analysis import Asked
 from kraq_dspy.embedded.reading.clause import READER, Clause, clauses_of, is_name, kept, points_back
 from kraq_dspy.embedded.reading.phrasing import (
     OF_READER,
@@ -22,7 +21,9 @@ from kraq_dspy.embedded.reading.phrasing import (
     spoken_of_one,
     with_subject,
 )
-from kraq_dspy.embedded.reading.vocabulary import FIGURES, POINTING, VAGUE
+from kraq_dspy.embedded.reading.vocabulary import FIGURES, VAGUE
+from kraq_dspy.language.analysis import Asked
+from kraq_dspy.language.vocabulary import POINTING
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token

@@ -16,12 +16,11 @@ from kraq_dspy.embedded.reading.vocabulary import (
     INTRANSITIVE,
     KNOWN,
     PHRASES,
-    POINTING,
     SHOWING,
     STUDIED,
     VAGUE,
 )
-from kraq_dspy.language.vocabulary import KIND_OF_NOUN, STOP
+from kraq_dspy.language.vocabulary import KIND_OF_NOUN, POINTING, STOP
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kraq_dspy.embedded.reading.analysis import Asked
 from kraq_dspy.embedded.reading.phrasing import answer_text, reads_well
-from kraq_dspy.embedded.reading.vocabulary import POINTING, VAGUE
+from kraq_dspy.embedded.reading.vocabulary import VAGUE
+from kraq_dspy.language.analysis import Asked
+from kraq_dspy.language.vocabulary import POINTING
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token

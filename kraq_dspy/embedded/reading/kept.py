@@ -1,21 +1,43 @@
-"""Keeps what the parser says of an index's passages beside their other results: it goes when its passage goes."""
+"""Keeps what the parser says of an index's passages beside their other results: it goes when its passage goes.
 
+Analyses of the bundled example's passages come with the package, so that `kraq demo` need not parse them:
+`scripts/read_example.py` writes them, and they count only for the reading that made them (`MADE_BY`).
+
+This module is the port `embedded_model.Analyst`.
+"""
+
+import json
+import lzma
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.asset.store.sync import batches
-from kraq_dspy.embedded.reading.analysis import Analysis, from_values
+from kraq_dspy.embedded.extract import read as reading
 from kraq_dspy.embedded.reading.processes import Parsers
 from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
+from kraq_dspy.language.analysis import READ, Analysis, from_values, to_values
 from kraq_dspy.records import Chunk, Document
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
 
-STAGE = "read"
-"""The stage of an index's results that analyses are."""
+FILE = "analyses.json.xz"
+"""Its name in the example's folder."""
+__all__ = [
+    "analyses_of",
+    "analysis",
+    "forget_other_readings",
+    "is_english",
+    "made_by",
+    "read_passages",
+    "reading",
+    "remember",
+    "take_shipped",
+]
+
 _BATCH = 32  # passages that are parsed at once
 _AHEAD = 2  # batches for each process that are begun before they are asked for
 
@@ -42,7 +64,7 @@ def analyses_of(index: "Index", chunk_ids: Sequence[str]) -> dict[str, Analysis]
 
     What is not kept is parsed now. An index that is open for reading uses what an earlier version of the reading kept.
     """
-    outputs = index.results.outputs(STAGE, chunk_ids)
+    outputs = index.results.outputs(READ, chunk_ids)
     analyses = {id: from_values(output) if output else None for id, output in outputs.items()}
     unread = [id for id in dict.fromkeys(chunk_ids) if id not in outputs]
     analyses |= {chunk.id: reader().analysis(chunk.passage) for chunk in read_passages(index, unread)}
@@ -51,9 +73,49 @@ def analyses_of(index: "Index", chunk_ids: Sequence[str]) -> dict[str, Analysis]
 
 def forget_other_readings(index: "Index") -> None:
     """Before an index is changed: what another version of the parser kept goes, so that readings are never mixed."""
-    if index.results.settled(STAGE) != MADE_BY:
-        index.results.prune(STAGE, ())
-        index.results.settle(STAGE, MADE_BY)
+    if index.results.settled(READ) != MADE_BY:
+        index.results.prune(READ, ())
+        index.results.settle(READ, MADE_BY)
+
+
+def made_by() -> str:
+    """The parser and the version of the reading."""
+    return MADE_BY
+
+
+def analysis(passage: str) -> Analysis | None:
+    """What the parser says of a passage; None of one that is not in English."""
+    return reader().analysis(passage)
+
+
+def remember(analyses: Mapping[str, Analysis | None]) -> None:
+    """The reader of this process takes over what was read before, by passage."""
+    reader().remember(analyses)
+
+
+def take_shipped(example: Path) -> None:
+    """The reader of this process takes over the analyses that come with the bundled example."""
+    reader().take_shipped(shipped_analyses(example))
+
+
+def shipped_analyses(example: Path) -> dict[str, Analysis]:
+    """The analysis of each passage of an example's folder; none if another reading made them, or no file is there."""
+    try:
+        shipped = json.loads(lzma.decompress((example / FILE).read_bytes()))
+    except FileNotFoundError:
+        return {}
+    if shipped["made_by"] != MADE_BY:
+        return {}
+    return {passage: from_values(values) for passage, values in shipped["passages"].items()}
+
+
+def write_analyses(example: Path, analyses: Mapping[str, Analysis]) -> Path:
+    """Write what `shipped_analyses` reads. The same analyses make the same bytes."""
+    passages = {passage: to_values(analysis) for passage, analysis in analyses.items()}
+    text = json.dumps({"made_by": MADE_BY, "passages": passages}, ensure_ascii=False, separators=(",", ":"))
+    file = example / FILE
+    file.write_bytes(lzma.compress(text.encode(), preset=9))
+    return file
 
 
 class _Batch:
@@ -61,7 +123,7 @@ class _Batch:
 
     def __init__(self, index: "Index", chunk_ids: Sequence[str], parsers: Parsers) -> None:
         self._index, self._chunks = index, index.get(Chunk, chunk_ids)
-        self._kept = index.results.outputs(STAGE, chunk_ids)
+        self._kept = index.results.outputs(READ, chunk_ids)
 
         unread = [chunk for chunk in self._chunks if chunk.id not in self._kept]
         texts = {each.id: each.text for each in index.get(Document, [chunk.document_id for chunk in unread])}
@@ -76,6 +138,6 @@ class _Batch:
             if output is None:
                 output = parsed.get(chunk.id, [])
                 if self._index.is_writer:
-                    self._index.results.save(STAGE, chunk.id, MADE_BY, output, model=MADE_BY)
+                    self._index.results.save(READ, chunk.id, MADE_BY, output, model=MADE_BY)
             reader().remember({chunk.passage: from_values(output) if output else None})
             yield chunk

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence, Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from kraq_dspy.embedded.names import INITIALS
-from kraq_dspy.embedded.reading.analysis import Link, Named
 from kraq_dspy.embedded.reading.vocabulary import FILLERS, names_a_part
+from kraq_dspy.language.analysis import Link, Named
 from kraq_dspy.language.vocabulary import STOP
 from kraq_dspy.records import PHRASE
 

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Sequence, Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from kraq_dspy.embedded.reading.analysis import Asked
 from kraq_dspy.embedded.reading.clause import READER, Clause, points_back
-from kraq_dspy.embedded.reading.vocabulary import FEMALE, GENERAL, KEEPING, LIGHT, POINTING, SHARING, USING, VAGUE
-from kraq_dspy.embedded.word_forms import plural
+from kraq_dspy.embedded.reading.vocabulary import FEMALE, KEEPING, LIGHT, SHARING, USING, VAGUE
+from kraq_dspy.language.analysis import Asked
+from kraq_dspy.language.vocabulary import GENERAL, POINTING
+from kraq_dspy.language.word_forms import plural
 
 if TYPE_CHECKING:
     from spacy.tokens import Token

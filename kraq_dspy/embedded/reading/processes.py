@@ -17,10 +17,10 @@ from types import ModuleType
 from typing import Any, Self
 
 from kraq_dspy._internal.concurrency import usable_cores
-from kraq_dspy.embedded.reading.analysis import to_values
 from kraq_dspy.embedded.reading.pipeline import pipeline, pipeline_folder
 from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.errors import ModelError
+from kraq_dspy.language.analysis import to_values
 
 MOST = 8  # processes, of 170 MB each: as many parse faster than one process takes in what they say
 EACH = 100  # passages for which it is worth to start one more, which takes a second

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from kraq_dspy.embedded.reading.acts import SAID_ALOUD, STATED, acts_in
-from kraq_dspy.embedded.reading.analysis import Act, Analysis, Named, Sentence
+from kraq_dspy.embedded.reading.acts import STATED, acts_in
 from kraq_dspy.embedded.reading.asking import asides_of, asked_of, plain_text
 from kraq_dspy.embedded.reading.instructions import asked_of_instruction
 from kraq_dspy.embedded.reading.parse import links_in, named_in, names_in, told_of
@@ -16,6 +15,7 @@ from kraq_dspy.embedded.reading.pipeline import pipeline
 from kraq_dspy.embedded.reading.titles import meant_by_pronouns, says_to_reader, speaker_of, tale_of
 from kraq_dspy.embedded.reading.transcripts import SPOKEN, asked_of_turn, turns_of
 from kraq_dspy.embedded.reading.turns import label_of, mail_of, speakers_of, without_label, without_opening
+from kraq_dspy.language.analysis import SAID_ALOUD, Act, Analysis, Named, Sentence
 from kraq_dspy.language.text import sentences
 from kraq_dspy.language.told import language_of, may_be_english
 from kraq_dspy.language.vocabulary import STOP

@@ -11,8 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
-from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD, STATED
-from kraq_dspy.embedded.reading.analysis import Act, Analysis, Named
+from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE, STATED
 from kraq_dspy.embedded.reading.phrasing import third_person
 from kraq_dspy.embedded.reading.titles import speaker_of, tale_of
 from kraq_dspy.embedded.reading.transcripts import MATTERS
@@ -22,7 +21,6 @@ from kraq_dspy.embedded.reading.vocabulary import (
     CHANGING,
     FIGURES,
     FILLERS,
-    GENERAL,
     KEEPING,
     LIGHT,
     SHARING,
@@ -31,10 +29,10 @@ from kraq_dspy.embedded.reading.vocabulary import (
     USING,
     VAGUE,
 )
+from kraq_dspy.language.analysis import FEWEST, SAID_ALOUD, Act, Analysis, Group, Named
 from kraq_dspy.language.text import content_words
-from kraq_dspy.language.vocabulary import PEOPLE
+from kraq_dspy.language.vocabulary import GENERAL, PEOPLE
 
-FEWEST = 2  # passages
 FEWEST_DEEDS = 2  # of a figure in one passage of a tale
 LONGEST_MATTER = 4  # words of a name that a site is asked about
 LONGEST = 60  # words of a statement
@@ -50,22 +48,6 @@ _USED = frozenset(verb + PURPOSE for verb in USING)
 _SHARED = frozenset(verb + PURPOSE for verb in SHARING)
 _HANDLED = SHARING | KEEPING | USING | _USED | _SHARED
 _CHANGED = AFFECTING | CAUSING
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Statements of several passages that answer one question.
-
-    `names` are what the question names; `told` the first statement of each passage, by the passage's id. `rank` is
-    lower for what is asked more particularly. `key` is what their statements share: the form of the question, a
-    tale's title, a verb, and the names, folded.
-    """
-
-    key: tuple[str, ...]
-    question: str
-    names: tuple[str, ...]
-    told: Mapping[str, str]
-    rank: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Sequence
 
-from kraq_dspy.embedded.reading.analysis import Asked, Named
-from kraq_dspy.embedded.reading.vocabulary import FIGURES, GENERAL, VAGUE
-from kraq_dspy.language.vocabulary import PEOPLE
+from kraq_dspy.embedded.reading.vocabulary import FIGURES, VAGUE
+from kraq_dspy.language.analysis import Asked, Named
+from kraq_dspy.language.vocabulary import GENERAL, PEOPLE
 
 SPOKEN = range(9, 26)  # words of a sentence that is an answer as a whole
 _WEIGHT = 0.5

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kraq_dspy.embedded.reading.analysis import Link, Named, Sentence
 from kraq_dspy.embedded.reading.vocabulary import names_a_part
+from kraq_dspy.language.analysis import Link, Named, Sentence
 
 _LABEL = re.compile(r"([A-Z][\w .'-]{0,30}): ")
 _FIELD = re.compile(r"(From|To|Cc|Bcc|Sent|Date|Subject|Reply-To|Importance|Attachments): ?(.*)")

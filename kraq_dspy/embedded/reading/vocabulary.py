@@ -13,7 +13,6 @@ _WORDS = {
 
 FILLERS = _WORDS["fillers"]
 VAGUE = FILLERS | _WORDS["vague"]
-POINTING = _WORDS["pointing"]
 BEASTS = _WORDS["beasts"]
 FIGURES = PEOPLE | BEASTS | _WORDS["figures"]
 FEMALE = _WORDS["female"]
@@ -33,7 +32,6 @@ KEEPING = _WORDS["keeping"]
 UNASKED = _WORDS["unasked"]
 TELLING = _WORDS["telling"]
 SHOWING = _WORDS["showing"]
-GENERAL = _WORDS["general"]
 
 SECTIONS = _WORDS["sections"] | GENERIC_HEADINGS
 _NUMBER = re.compile(r"(?<![\s#.])[\s#.]++\d+[a-z]?$|(?<![\s#.\d])\d+[a-z]?$|:$")

@@ -11,8 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kraq_dspy.embedded.asking.templates import definition, is_person
-from kraq_dspy.embedded.names import names_in, with_another_name
-from kraq_dspy.embedded.reading.analysis import Asked, Sentence
+from kraq_dspy.embedded.names import names_in
 from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.embedded.reading.titles import speaker_of
 from kraq_dspy.embedded.testset.statements import (
@@ -28,9 +27,10 @@ from kraq_dspy.embedded.testset.statements import (
     statement_in,
 )
 from kraq_dspy.embedded.value import DATE
-from kraq_dspy.embedded.word_forms import base_of
-from kraq_dspy.language.text import content_words
+from kraq_dspy.language.analysis import Asked, Sentence
+from kraq_dspy.language.text import content_words, with_another_name
 from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.language.word_forms import base_of
 from kraq_dspy.records import content_id
 
 _PASSIVE = re.compile(rf"(?P<be>{BE}) (?P<done>(?:\w+ly )?(?:[a-z]+ed|born|built|held|made|set|won|written|known)\b.*)")

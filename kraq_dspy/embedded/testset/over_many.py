@@ -5,13 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from kraq_dspy.embedded.asking.templates import definition, is_person
-from kraq_dspy.embedded.reading.analysis import Analysis
 from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.embedded.reading.together import groups_in
 from kraq_dspy.embedded.testset.related import is_last_name, sentence_about
 from kraq_dspy.embedded.testset.statements import VAGUE, first_definition, plain_kind, read_passage
 from kraq_dspy.embedded.testset.whole_names import may_be_asked_about, with_article
-from kraq_dspy.embedded.word_forms import plural
+from kraq_dspy.language.analysis import Analysis
+from kraq_dspy.language.word_forms import plural
 
 _MOST_NUGGETS = 6
 """Statements of a good answer."""

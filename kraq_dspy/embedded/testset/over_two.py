@@ -18,7 +18,7 @@ from kraq_dspy.embedded.testset.statements import (
     says_what_it_is,
 )
 from kraq_dspy.embedded.value import BRACKETED, YEAR
-from kraq_dspy.embedded.word_forms import PAST_OF_DONE, plural
+from kraq_dspy.language.word_forms import PAST_OF_DONE, plural
 from kraq_dspy.records import content_id
 
 _MOST_LEADING = 9

@@ -8,10 +8,10 @@ from kraq_dspy.embedded.answer import POINTS_BACK
 from kraq_dspy.embedded.asking.templates import Definition, definition, is_person, without_asides
 from kraq_dspy.embedded.names import PERSON, REFERENCE, is_name, kind_of, names_in, without_words
 from kraq_dspy.embedded.value import BRACKETED
-from kraq_dspy.embedded.word_forms import PAST
 from kraq_dspy.language.text import parted, sentences
 from kraq_dspy.language.told import language_of
 from kraq_dspy.language.vocabulary import DOES, KIND_OF_NOUN, OPENERS, STOP
+from kraq_dspy.language.word_forms import PAST
 
 BE = r"(?:is|are|was|were)"
 VERB = rf"(?:{BE}|has|have|had|can|may|must|will|{'|'.join(DOES)}|{PAST}|[a-z]{{2,}}ed)"

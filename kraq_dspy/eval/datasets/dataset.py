@@ -20,9 +20,15 @@ from kraq_dspy.records import Document, content_id
 class Example:
     """A question and what is known about its answer.
 
-    Any of `answers` is right; they are empty if the source says that the passages hold no answer. `answer_items` are
-    the items of a list answer, each with its synonyms. `supporting_ids` are documents that hold the evidence;
-    `context_ids` those that the source showed with the question. Other columns of the source are in `metadata`.
+    Args:
+        id: its id.
+        question: its text.
+        answers: the right answers, any of which will do; empty if the passages hold none.
+        supporting_ids: ids of the documents with the evidence (BEIR's qrels).
+        type: its kind, such as "fact", "yesno" or "unanswerable".
+        answer_items: the items of a list answer, each with its synonyms.
+        context_ids: ids of the documents that the source showed with the question.
+        metadata: the other columns of the source.
 
     >>> Example("q1", "Which city?", ("Oslo",), supporting_ids=("doc-7",)).to_dspy().answers
     ['Oslo']
@@ -62,14 +68,21 @@ class PassageTriples:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A corpus and questions about it. Ids are unique, and every id that a question names is in the corpus.
+    """A corpus and questions about it.
+
+    Args:
+        name: the name of the data set.
+        documents: the corpus; ids are unique.
+        examples: the questions; ids are unique, and each document that they name is in the corpus.
+        triples: gold triples of passages, if the data set has them.
+
+    Raises:
+        EvaluationError: if ids are repeated or unknown; the message names the row.
 
     >>> oslo = Document("oslo", "Oslo", "Oslo is the capital of Norway.")
     >>> question = Example("q1", "What is Norway's capital?", ("Oslo",), ("oslo",))
     >>> len(Dataset("mine", (oslo,), (question,)).examples)
     1
-
-    Raises EvaluationError, naming the row, if that is not so.
     """
 
     name: str

@@ -376,12 +376,21 @@ NAMES = tuple(sorted(SOURCES))
 
 
 def load_dataset(name: str, folder: Path) -> Dataset:
-    """The data set `name` from `folder / name`: files in the uniform schema, or what `fetch_dataset` left there.
+    """Load a data set from a folder, without using the network.
+
+    Args:
+        name: the data set, as `kraq bench data` lists it.
+        folder: the folder of data sets; `folder / name` has this one, in the uniform schema or as
+            `fetch_dataset` left it.
+
+    Returns:
+        The corpus and its questions.
+
+    Raises:
+        EvaluationError: if it is absent; the message has the command that gets it.
 
     >>> len(load_dataset("hotpot_qa", Path("data")).examples)  # doctest: +SKIP
     7405
-
-    No network is used. Raises EvaluationError, with the command that gets it, when it is absent.
     """
     place = folder / name
     if is_dataset(place):
@@ -402,11 +411,20 @@ def load_dataset(name: str, folder: Path) -> Dataset:
 
 
 def fetch_dataset(name: str, folder: Path, *, files: Sequence[Path] = ()) -> None:
-    """Downloads a data set from the hub into `folder / name`. BioASQ is not on the hub: its `files` are copied.
+    """Download a data set from the hub.
+
+    Args:
+        name: the data set, as `kraq bench data` lists it.
+        folder: the folder of data sets; this one gets `folder / name`.
+        files: BioASQ's files, which are not on the hub, to copy.
+
+    Returns:
+        None.
+
+    Raises:
+        EvaluationError: if the data set cannot be had.
 
     >>> fetch_dataset("hotpot_qa", Path("data"))  # doctest: +SKIP
-
-    Raises EvaluationError when it cannot be had.
     """
     if name != BIOASQ:
         if files:

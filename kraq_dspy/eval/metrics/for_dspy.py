@@ -83,11 +83,17 @@ class ScoredFeedback(dspy.Prediction):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo.
+    """A score in [0, 1], as a function that DSPy takes.
 
-    `needs` names the fields of an example that it cannot do without ("answers", "supporting_ids"),
-    and `not_of` the types of questions that it does not apply to. `of_unanswerable` says that it also scores questions
-    that the documents do not answer, which have no gold.
+    Args:
+        name: its name.
+        score: computes the score of an example and a prediction.
+        explain: says in words what a score means, for GEPA.
+        threshold: the score from which an answer is good enough for a demonstration.
+        needs: fields that an example must have, such as "answers" or "supporting_ids".
+        not_of: types of questions that it does not apply to.
+        of_unanswerable: whether it also scores questions that the documents do not answer, which have no
+            gold.
 
     >>> exact_match(dspy.Example(answer="Oslo"), dspy.Prediction(answer="oslo"))
     1.0
@@ -152,14 +158,19 @@ class Metric:
 
 
 def named_metric(name: str, *, k: int | None = None) -> Metric:
-    """The metric of that name, which asks no model: one of METRICS, a ranking, or one of your own.
+    """Make the metric of a name. None of these metrics calls a model.
 
-    - "token_f1", "substring_match", "grounded", ...: see `METRICS`;
-    - "recall@10", "mrr@5", ...: see `RANKINGS`; without "@", over the first `k`, or all that was found;
-    - "package.module:function" or "file.py:function": called with example and prediction (and, where it takes five
-      arguments, as GEPA calls it); it returns a number, a bool, or a Prediction with a `score`.
+    Args:
+        name: one of `METRICS` ("token_f1", "grounded", ...); one of `RANKINGS`, with or without a number
+            ("recall@10"); or a function of yours ("package.module:function", "file.py:function"), which gets
+            example and prediction and returns a number, a bool or a Prediction with a `score`.
+        k: how many hits a ranking without a number counts; None for all.
 
-    Raises ConfigError for a name that there is not, and for a function that cannot be loaded.
+    Returns:
+        The metric, a function that DSPy takes.
+
+    Raises:
+        ConfigError: for an unknown name, or a function that cannot be loaded.
 
     >>> named_metric("token_f1")(["Oslo"], "in Oslo")
     0.6666666666666666
@@ -195,10 +206,19 @@ def own_function(name: str) -> Callable[..., Any]:
 
 
 def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: str = "") -> Metric:
-    """A caller's `metric(example, prediction, trace=None)` of any kind as a Metric.
+    """Make a metric of a function `metric(example, prediction, trace=None)`.
 
-    It may return a number, a bool, or a Prediction with a `score` (and `feedback`), whose truth value DSPy would take
-    for yes whatever the score. It is never given a trace. Raises EvaluationError for a value that is no finite number.
+    Args:
+        function: returns a finite number, a bool, or a Prediction with a `score` (and `feedback`). It never
+            gets a trace.
+        threshold: the score from which an answer is good enough for a demonstration.
+        name: the name of the metric; by default the function's.
+
+    Returns:
+        The metric.
+
+    Raises:
+        EvaluationError: at a call, for a value that is no finite number.
 
     >>> own_metric(lambda example, prediction: len(prediction.answer) < 20, name="short").name
     'short'
@@ -259,7 +279,14 @@ def _with_evidence(prediction: Any) -> Any:
 
 
 def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metric:
-    """`answers.answer_similarity` by this embedder; its name is part of the metric's.
+    """Make a metric of the cosine of the answer and the nearest gold answer.
+
+    Args:
+        embedder: the encoder; its name becomes part of the metric's.
+        threshold: the cosine from which an answer is good enough for a demonstration.
+
+    Returns:
+        The metric, in [0, 1].
 
     >>> metric = similarity_metric(dspy.Embedder(lambda texts: [[1.0, 0.0]] * len(texts)))
     >>> metric(["Oslo"], "the city of Oslo")

@@ -15,7 +15,15 @@ from kraq_dspy.errors import EvaluationError
 
 
 def recall_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
-    """Share of `gold` that was found.
+    """Compute the share of the gold ids that were found.
+
+    Args:
+        gold: the ids of the gold documents, at least one.
+        ranked: the ids found, best first.
+        k: how many of them count; None for all.
+
+    Returns:
+        The share, in [0, 1].
 
     >>> recall_at_k({"a", "b"}, ["c", "a", "d"], 2)
     0.5
@@ -24,9 +32,15 @@ def recall_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> 
 
 
 def precision_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
-    """Share of the `k` places that hold a gold id; places left empty count as misses.
+    """Compute the share of the first places that hold a gold id. Empty places count as misses.
 
-    With `k=None`, of as many places as there are ids; 0.0 when nothing was found.
+    Args:
+        gold: the ids of the gold documents, at least one.
+        ranked: the ids found, best first.
+        k: how many of them count; None for all.
+
+    Returns:
+        The share of `k` places, in [0, 1]; with `k=None`, of the ids found. 0.0 if nothing was found.
 
     >>> precision_at_k({"a", "b"}, ["a", "c", "d"], 3)
     0.3333333333333333
@@ -36,7 +50,15 @@ def precision_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) 
 
 
 def success_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
-    """1.0 if any gold id was found, else 0.0.
+    """Test whether any gold id was found.
+
+    Args:
+        gold: the ids of the gold documents, at least one.
+        ranked: the ids found, best first.
+        k: how many of them count; None for all.
+
+    Returns:
+        1.0 if it was, otherwise 0.0.
 
     >>> success_at_k({"a", "b"}, ["c", "a"], 2)
     1.0
@@ -45,7 +67,15 @@ def success_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) ->
 
 
 def all_supporting_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
-    """1.0 if every gold id was found, else 0.0: what a question of several hops needs.
+    """Test whether every gold id was found, as questions of several steps need.
+
+    Args:
+        gold: the ids of the gold documents, at least one.
+        ranked: the ids found, best first.
+        k: how many of them count; None for all.
+
+    Returns:
+        1.0 if all were found, otherwise 0.0.
 
     >>> all_supporting_at_k({"a", "b"}, ["c", "a"], 2)
     0.0
@@ -54,7 +84,15 @@ def all_supporting_at_k(gold: Collection[str], ranked: Sequence[str], k: int | N
 
 
 def mrr(gold: Collection[str], ranked: Sequence[str], k: int | None = None) -> float:
-    """1 / place of the first gold id, from 1; 0.0 if none was found.
+    """Compute the reciprocal rank of the first gold id.
+
+    Args:
+        gold: the ids of the gold documents, at least one.
+        ranked: the ids found, best first.
+        k: how many of them count; None for all.
+
+    Returns:
+        1 / rank, in [0, 1]; 0.0 if none was found.
 
     >>> mrr({"a", "b"}, ["c", "a", "b"])
     0.5
@@ -64,10 +102,16 @@ def mrr(gold: Collection[str], ranked: Sequence[str], k: int | None = None) -> f
 
 
 def average_precision(gold: Collection[str], ranked: Sequence[str], k: int | None = None) -> float:
-    """Mean over all of `gold` of the precision at each one's place, 0 for those not found.
+    """Compute the mean precision at the ranks of the gold ids, 0 for those not found, as trec_eval's map and
+    map_cut.
 
-    As trec_eval's map and map_cut: divided by the number of gold ids also where `k` is smaller, so that 1.0 may be out
-    of reach there.
+    Args:
+        gold: the ids of the gold documents, at least one.
+        ranked: the ids found, best first.
+        k: how many of them count; None for all.
+
+    Returns:
+        The mean over all gold ids, in [0, 1]. If `k` is smaller than their number, 1.0 is out of reach.
 
     >>> average_precision({"a"}, ["c", "a"])
     0.5
@@ -77,8 +121,15 @@ def average_precision(gold: Collection[str], ranked: Sequence[str], k: int | Non
 
 
 def ndcg_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:
-    """Discounted gain (1 / log2(place + 1) for each gold id) over that of the best ranking of `k` (Järvelin &
-    Kekäläinen, 2002).
+    """Compute the normalized discounted cumulative gain (Järvelin and Kekäläinen, 2002).
+
+    Args:
+        gold: the ids of the gold documents, at least one.
+        ranked: the ids found, best first.
+        k: how many of them count; None for all.
+
+    Returns:
+        The sum of `1 / log2(rank + 1)` over the gold ids found, over that of the best ranking; in [0, 1].
 
     >>> ndcg_at_k({"a", "b"}, ["a", "b", "c"], 3)
     1.0

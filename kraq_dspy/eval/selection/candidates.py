@@ -40,10 +40,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPlan:
-    """The candidates to try, and the limits of the trial.
+    """The candidates of `select`, and the limits of the trial.
 
-    `chunk_tokens` are sizes of chunks, `ks` numbers of passages. `context` is the most tokens of passages that an
-    answer may be read from, on average; `minutes` is the time of one run. `seed` orders the questions.
+    Args:
+        retrievers: names of retrievers.
+        chunk_tokens: sizes of chunks, in tokens.
+        ks: numbers of passages.
+        context: the most tokens of passages for an answer, on average.
+        minutes: the time of one run.
+        seed: the random seed of the order of the questions.
     """
 
     retrievers: tuple[str, ...] = TRIED

@@ -46,13 +46,22 @@ class Tried:
 
 @dataclass(frozen=True)
 class Selection:
-    """The outcome of a selection. `tried` begins with the chosen candidate; then come the others,
-    best first.
+    """The outcome of `select`.
 
-    `dropped` says why others were not asked everything. `settings` are those of the run; `to_toml` gives those that the
-    chosen candidate means. `summary` has every row, with the differences to the chosen one. `are_made`: the questions
-    are those of `kraq testset make`, not people's. `columns` are those of the questions, which the gate names too.
-    `made_half` is what the sheet says of that half.
+    Attributes:
+        tried: the chosen candidate, then the others, best first.
+        dropped: why other candidates were not asked every question, by their names.
+        metric: the metric that decided.
+        settings: the settings of the run; `to_toml` gives those of the chosen candidate.
+        n_questions: the number of questions.
+        notes: remarks that a reader needs.
+        corpus: the corpus, as it was named.
+        questions: the questions, as they were named.
+        folder: the folder of the run; None if nothing was kept.
+        summary: every row, with the differences to the chosen candidate.
+        are_made: whether the questions are those of `kraq testset make`.
+        columns: the names of the questions' columns.
+        made_half: remarks on the made half of the test set.
     """
 
     tried: tuple[Tried, ...]
@@ -86,7 +95,9 @@ class Selection:
     @property
     def cheapest(self) -> Tried:
         """The cheapest of those that cannot be told from the best."""
-        return min((each for each in self.tried if each.is_undecided), key=lambda each: each.cost.order)
+        return min(
+            (each for each in self.tried if each.is_undecided), key=lambda each: (each.cost.order, each.candidate.name)
+        )
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,8 @@ class Cost:
     """What a candidate takes of a question: model calls, a graph, tokens that an answer is paid for, seconds.
 
     `tokens` are those of the passages that it hands on, and those of its own model calls. It is ordered by what a user
-    pays: tokens, of which a sixth more or less is the same, then seconds.
+    pays: tokens, of which a sixth more or less is the same, then calls, then a graph. Seconds do not count: they are
+    others in each run.
     """
 
     calls: float
@@ -51,9 +52,9 @@ class Cost:
     seconds: float
 
     @property
-    def order(self) -> tuple[int, float]:
+    def order(self) -> tuple[int, float, bool]:
         size = round(math.log(max(1.0, self.tokens), ALIKE))
-        return size, self.seconds
+        return size, self.calls, self.needs_graph
 
 
 class RememberedQuestions:
@@ -184,16 +185,20 @@ class Race:
             still_running = self._ask_all(running, count)
             if not still_running:
                 break
-            ranked = sorted(still_running, key=lambda candidate: (-self.mean(candidate), self.cost(candidate).order))
+            ranked = self.ranked(still_running)
             running = ranked if count == len(self.examples) else better_half(ranked)
             for candidate in ranked[len(running) :]:
                 self.dropped[candidate.name] = f"in the worse half after {counted(count, 'question')}"
         return running
 
+    def ranked(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """The best first; of equal ones the cheapest, then by name."""
+        return sorted(candidates, key=lambda each: (-self.mean(each), self.cost(each).order, each.name))
+
     def scores(self, candidate: Candidate) -> dict[str, float]:
         """The scores by question, of those that the candidate was asked; a question that failed
         counts as 0."""
-        return {id: row.metrics.get(self.metric, 0.0) for id, row in self._rows.get(candidate.name, {}).items()}
+        return {id: row.metrics.get(self.metric, 0.0) for id, row in sorted(self._rows.get(candidate.name, {}).items())}
 
     def by_half(self, candidate: Candidate) -> dict[str, dict[str, float]]:
         """The scores by half and question, where the questions are a test set's."""

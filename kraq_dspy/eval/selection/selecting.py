@@ -65,40 +65,42 @@ def select(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Selection:
-    """Find the retriever, chunk size and k with which `corpus` is answered best, as far as `questions` can tell.
+    """Find the retriever, chunk size and k that find most evidence in a corpus, as far as the questions can
+    tell.
+
+    Args:
+        corpus: a file or folder, documents or texts, as `build_index` takes them.
+        questions: as for `read_questions`, with gold documents or answers.
+        human: three human questions or more, with evidence or answers, if `questions` is a test set of two
+            halves.
+        plan: the candidates to try, and the minutes for them.
+        metric: "recall", "all_supporting", "ndcg", "mrr", "success", "precision", "map" or "answer_found". By
+            default recall, or answer_found if the questions name no documents.
+        settings: settings of everything that does not vary.
+        embedder: an encoder in place of the one in the settings.
+        limits: most calls, tokens and cost. Without limits, no language model makes a graph.
+        optimized: files of `kraq optimize` for steps of the candidates.
+        columns: names of columns that kraq does not find by itself.
+        encoding: the encoding of a file of questions that is not UTF-8.
+        out: the folder of indexes, rows and report; the same call resumes there. Without it, nothing is kept.
+        progress: is called as the trial advances.
+
+    Returns:
+        The chosen candidate and the others, with their scores.
+
+    Raises:
+        EvaluationError: for questions without gold documents and answers.
+        ConfigError: for a corpus that is an index.
+        CorpusError: for a corpus without text.
+
+    All candidates get a few questions, the better half gets more, and the rest gets all. Candidates that need
+    a graph come last, and only if one of them could still win. Among candidates that cannot be told from the
+    best, and lose 0.01 at most, kraq takes the cheapest. The two halves of a test set decide together, and
+    human questions first (`halves`).
 
     >>> chosen = select("docs/", "test.jsonl", out="runs/select").chosen  # doctest: +SKIP
     >>> chosen.candidate.name, chosen.score.estimate  # doctest: +SKIP
     ('hybrid, 300 tokens, k 10', 0.914)
-
-    All candidates are asked a few questions, the better half of them more, and the rest all. Candidates that need a
-    graph come last, and only if the best one without misses enough that a better one could be told from it. Among
-    those that cannot be told from the best, and whose mean is lower by .01 at most, the cheapest is chosen.
-
-    The two halves of a test set decide together, with human questions (`human`) if there are any
-    (`kraq_dspy.eval.halves`).
-
-    Args:
-        corpus: a file or folder, documents or texts, as `build_index` takes them.
-        questions: as for `read_questions`, with the documents that answer, or with answers.
-        human: human questions, three at least, with evidence or answers like `questions`, which is a test set of two
-            halves.
-        plan: the candidates to try, and the minutes for them.
-        metric: "recall", "all_supporting", "ndcg", "mrr", "hits", "precision", "map" or
-            "answer_found". By default recall, or answer_found if the questions name no documents.
-        settings: for everything that does not vary, such as the encoder.
-        embedder: an encoder in place of the one that the settings name.
-        limits: most calls, tokens and cost for a graph or a retriever. Without limits, no language
-            model makes a graph.
-        optimized: files of `kraq optimize` for steps that the candidates ask.
-        columns: names of columns that are not found by themselves.
-        encoding: that of a file of questions that is not UTF-8.
-        out: the folder of indexes, rows and report. The same call goes on if it was interrupted. Without it,
-            nothing is kept.
-        progress: is told how it goes.
-
-    Raises EvaluationError for questions that nothing is known of, ConfigError for a corpus that is an index, and
-    CorpusError for one without text.
     """
     plan, settings = plan or SelectionPlan(), settings or Settings()
     _require_corpus(corpus)
@@ -333,7 +335,7 @@ def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tu
     """The candidates with the difference of each to the best, the chosen one first."""
     if not complete:
         return ()
-    order = sorted(complete, key=lambda candidate: (-race.mean(candidate), race.cost(candidate).order))
+    order = race.ranked(complete)
     best = order[0]
     of_best, halves_of_best = race.scores(best), race.by_half(best)
 
@@ -356,7 +358,7 @@ def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tu
         )
 
     as_good = [each for each in tried if each.is_undecided and each.mean >= tried[0].mean - MOST_LOST]
-    chosen = min(as_good, key=lambda each: each.cost.order)
+    chosen = min(as_good, key=lambda each: (each.cost.order, each.candidate.name))
     return chosen, *(each for each in tried if each is not chosen)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dspy
 
@@ -86,9 +86,11 @@ def seed_answers(
     known = {*faq.known_keys(), ""}  # "" is the key of "?"
     new = {id: text for id, text in texts.items() if question_key(text) not in known}
     items = [Item(id, {"question": text}) for id, text in new.items()][:limit]
+    numbers = {item.id: number for number, item in enumerate(items, start=faq.next_number())}
 
     def store(question_id: str, prediction: dspy.Prediction) -> bool:
         entry = _entry(index, questions_by_id[question_id], prediction, approve)
+        entry = replace(entry, number=numbers[question_id])  # by the order of the questions, not of the answers
         faq.add_all([entry], by=by)
         return bool(entry.answer)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import logging
 import shutil
 import threading
 import time
@@ -16,15 +17,15 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.formats.apart import end_reading
-from kraq_dspy.asset.corpus.load import is_about_labels
+from kraq_dspy.asset.corpus.load import has_same_text, is_about_labels
 from kraq_dspy.asset.graph.partition import require_engine, with_engine
 from kraq_dspy.asset.label_names import MENTIONED, possible_names
 from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, sync_vectors
-from kraq_dspy.embedded.reading.kept import STAGE as READ, forget_other_readings, read_passages
-from kraq_dspy.errors import ConfigError, CorpusError
+from kraq_dspy.embedded_model import analyst
+from kraq_dspy.errors import ConfigError, CorpusError, counted
 from kraq_dspy.indexing.faq.sources import flag_stale
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.embedding import passage_encoder
@@ -41,6 +42,7 @@ from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.indexing.index.forgetting import forget, forget_beside
 from kraq_dspy.indexing.index.in_place import asked_in_place
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport, DocumentChanges, LabelsOf, located, require_known
+from kraq_dspy.language.analysis import READ
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
@@ -52,6 +54,9 @@ from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, U
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import load_state
 
+logger = logging.getLogger(__name__)
+
+VANISHING = 0.2  # share of an index's documents from which on a warning goes before their removal
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
@@ -132,7 +137,18 @@ async def abuild_index(
     replace: bool = False,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
-    """`build_index` for asynchronous code; takes the same arguments."""
+    """Run `build_index` in asynchronous code. The arguments are the same.
+
+    Args:
+        corpus: a file or folder, or a list of documents or texts.
+        out: the folder of the index.
+        stable: keep existing communities as far as possible.
+        replace: remove documents of the index that are not in the corpus.
+        **options: further arguments of `build_index`.
+
+    Returns:
+        What was made, what it took, and what failed.
+    """
     new = not Path(out).exists()
     if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
         corpus = list(corpus)  # to be read twice
@@ -267,6 +283,10 @@ class Builder(BuildParts):
         self._keep_to_owner(loaded)
         unread = opening.unread(self.index, loaded.document_ids, loaded.failures)
         chunks_of_unread = self.index.reading_order(unread).keys() if unread else set()
+        gone = len(set(self.index.ids(Document)) - loaded.document_ids - unread)
+        if gone > VANISHING * self._documents_before:
+            had = counted(self._documents_before, "document")
+            logger.warning("%d of the %s of the index are not in this corpus, and are removed", gone, had)
         self._forget_others(loaded.document_ids | unread, loaded.chunk_ids | chunks_of_unread)
 
     def load_change(self, documents: Iterable[Document | Failure], removed: Collection[str]) -> None:
@@ -290,11 +310,12 @@ class Builder(BuildParts):
 
     def _store_all(self, documents: Iterable[Document | Failure]) -> Loaded:
         """Cut documents into chunks and store both, batch by batch; what could not be read is noted as a failure."""
-        loaded = Loaded()
+        loaded, repeats = Loaded(), 0
         self.progress.start("load", None)
         for batch in batches(documents, _BATCH):
             read = [item for item in batch if isinstance(item, Document)]
-            failures = [item for item in batch if isinstance(item, Failure)]
+            failures = [item for item in batch if isinstance(item, Failure) and not has_same_text(item)]
+            repeats += len(batch) - len(read) - len(failures)
             chunks = [chunk for document in read for chunk in chunk_document(document, self.settings.chunks)]
 
             self.index.add(failures)
@@ -306,6 +327,8 @@ class Builder(BuildParts):
             self.progress.advance("load", len(read))
         self.progress.finish("load")
         end_reading()
+        if repeats:
+            self.problems.append(f"{counted(repeats, 'document')} left out, with the text of an earlier one.")
         return loaded
 
     def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
@@ -322,7 +345,7 @@ class Builder(BuildParts):
         """`so_far` are the documents that this build has stored before."""
         known = self.index.known(Document, [document.id for document in documents]) - so_far
         before = {document.id: document for document in self.index.get(Document, sorted(known))}
-        changed = [document for document in documents if before.get(document.id, document) != document]
+        changed = [document for document in documents if _differs(document, before.get(document.id, document))]
         other = [document.id for document in changed if not _differs_in_labels_alone(document, before[document.id])]
         forget(self.index, other, ())
         self._changed += len(changed)
@@ -387,7 +410,7 @@ class Builder(BuildParts):
 
     async def extract(self) -> None:
         """Extract from all chunks, or the new ones if all others were extracted by the same program and model."""
-        forget_other_readings(self.index)
+        analyst().forget_other_readings(self.index)
         stage = ("extract", "extractor", self.kraq.extract)
         is_settled = self.steps.is_settled("extract", stage)
         ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
@@ -416,7 +439,7 @@ class Builder(BuildParts):
         """Yield the chunks; if what extracts goes by their parse, each when it is parsed."""
         by_parse = isinstance(self.kraq.extract, ExtractNames) and self.kraq.extract.parser
         if by_parse or self.steps.model("extractor", self.kraq.extract) == EMBEDDED:
-            yield from read_passages(self.index, ids)
+            yield from analyst().read_passages(self.index, ids)
             return
         for some in batches(ids, _BATCH):
             yield from self.index.get(Chunk, some)
@@ -449,7 +472,7 @@ class Builder(BuildParts):
 
     async def ask(self) -> None:
         """A question for each summary of an import; then the index is complete."""
-        forget_other_readings(self.index)
+        analyst().forget_other_readings(self.index)
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:
@@ -497,6 +520,11 @@ class Builder(BuildParts):
             column = self.settings.corpus.acl_column
             named = f" The column of labels is {column!r}; is that its name?" if column else ""
             yield f"No document names anybody who may read it, so only the owner (--owner) reads any.{named}"
+
+
+def _differs(document: Document, before: Document) -> bool:
+    """Whether more than the file that it comes from is another."""
+    return dataclasses.replace(before, source=document.source) != document
 
 
 def _differs_in_labels_alone(document: Document, before: Document) -> bool:

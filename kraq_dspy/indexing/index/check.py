@@ -15,7 +15,6 @@ from kraq_dspy.asset.store.manifest import MANIFEST, read_fields
 from kraq_dspy.asset.store.own_files import holder
 from kraq_dspy.asset.store.states import LOCK, has_draft
 from kraq_dspy.asset.store.tables import TABLES
-from kraq_dspy.embedded.reading.kept import STAGE as READ
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.faq.sources import count_answers, flag_stale, opened_faq, overdue
 from kraq_dspy.indexing.faq.withdrawing import orphaned_answers
@@ -23,6 +22,7 @@ from kraq_dspy.indexing.index.change import resume_index
 from kraq_dspy.indexing.index.exchange import GRAPHRAG
 from kraq_dspy.indexing.index.finishing import FINISHED, FOUND_ANEW
 from kraq_dspy.indexing.index.forgetting import erase_traces, traces
+from kraq_dspy.language.analysis import READ
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
 _SHOWN = 5

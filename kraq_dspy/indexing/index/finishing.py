@@ -13,11 +13,10 @@ from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
-from kraq_dspy.embedded.reading.analysis import Analysis
-from kraq_dspy.embedded.reading.kept import analyses_of
-from kraq_dspy.embedded.reading.reader import MADE_BY
+from kraq_dspy.embedded_model import analyst
 from kraq_dspy.indexing.refusals.scoring import PassageScorer
 from kraq_dspy.indexing.refusals.threshold import Threshold, has_threshold, keep_threshold
+from kraq_dspy.language.analysis import Analysis
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.asked_by import AskedBy
@@ -77,7 +76,9 @@ class BuildParts:
         made_by = dataclasses.replace(self.settings, run=RunSettings(), roles={}, ask=AskSettings())
         fields = dataclasses.asdict(made_by)
         del fields["refusals"]
-        return json.dumps([__version__, MADE_BY, fields, self.random_questions], sort_keys=True, default=str)
+        return json.dumps(
+            [__version__, analyst().made_by(), fields, self.random_questions], sort_keys=True, default=str
+        )
 
 
 class IndexedPassages:
@@ -99,7 +100,7 @@ class IndexedPassages:
         return {id: analysis for id, analysis in zip(ids, known, strict=True) if analysis is not None}
 
     def _read(self, ids: Sequence[str]) -> list[Analysis | None]:
-        analyses = analyses_of(self._index, ids)
+        analyses = analyst().analyses_of(self._index, ids)
         return [analyses.get(id) for id in ids]
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:

@@ -23,7 +23,13 @@ LabelsOf: TypeAlias = Callable[[Document], Iterable[str]]
 
 @dataclass(frozen=True)
 class DocumentChanges:
-    """How many documents came, changed and went, against what the index held before."""
+    """How many documents changed since the last state of the index.
+
+    Attributes:
+        added: new documents.
+        changed: documents with another text.
+        removed: documents that are gone.
+    """
 
     added: int = 0
     changed: int = 0
@@ -32,11 +38,21 @@ class DocumentChanges:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did. `usage` is what this run asked of models, by stage; `failures` are open ones, to be retried:
-    those that are new in this run, then `former_failures` that had failed before.
+    """What a build made, what it took, and what failed.
 
-    `stale_answers` counts prepared answers whose documents this run changed or removed. `asked_by` counts the index's
-    questions by the model that asked them; those of templates have the embedded model's name.
+    Attributes:
+        path: the folder of the index.
+        counts: the number of records, by kind.
+        failures: open failures, which the next run retries; new ones first.
+        usage: calls and tokens of this run, by stage.
+        seconds: the time of this run.
+        models: the model of each role.
+        problems: remarks that a reader needs.
+        stale_answers: prepared answers whose documents this run changed or removed.
+        documents: how many documents were added, changed and removed.
+        former_failures: how many of the failures are from earlier runs.
+        asked_by: the number of questions by the model that wrote them; templates have the embedded model's
+            name.
     """
 
     path: Path

@@ -22,11 +22,11 @@ from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point
 from kraq_dspy.asset.store.vectors.copying import copy_points
-from kraq_dspy.embedded.reading.kept import STAGE as READ
 from kraq_dspy.indexing.index.finishing import BuildParts, Finishing
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.indexing.refusals.threshold import PACKAGED, packaged_points
 from kraq_dspy.indexing.view.steps import ViewSteps
+from kraq_dspy.language.analysis import READ
 from kraq_dspy.models.lms.roles import LanguageModels, rule_based_models
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ

@@ -22,7 +22,11 @@ from kraq_dspy.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money for a million tokens, in whatever currency `Limits.max_cost` is in.
+    """Money for a million tokens, in the currency of `Limits.max_cost`.
+
+    Args:
+        prompt: the price of a million prompt tokens.
+        completion: the price of a million reply tokens.
 
     >>> Price(0.15, 0.60).of(Usage(calls=1, prompt_tokens=1_000_000))
     0.15
@@ -37,8 +41,14 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may spend; None is no limit. `prices` by model name; with `max_cost` every model that is asked needs
-    one, the embedded model excepted.
+    """The most that a run may spend; None is no limit.
+
+    Args:
+        max_calls: the most calls.
+        max_tokens: the most tokens of all calls together.
+        max_cost: the most money. Every model except the embedded one then needs a price.
+        prices: prices by model name.
+        calls_option: what messages call `max_calls`.
 
         build_index("poets/", "poets.kraq", limits=Limits(max_calls=500))
     """

@@ -83,15 +83,21 @@ class StatesOfSteps(Protocol):
 
 
 class LanguageModels:
-    """The model that does the work of each role, by the role's name.
+    """The model of each role, by the role's name.
+
+    Args:
+        settings: settings whose roles name models. kraq makes a model at its first use; roles with equal
+            settings share one.
+        lm: one model for all roles, or models by role, where "default" stands for the others.
+        embedder: the encoder that the embedded model uses.
+        meter: counts calls and keeps to limits.
+        states: optimized steps to load.
+
+    A model passed as `lm` has priority, then that of `dspy.context` or `dspy.configure`, then the one in the
+    settings, then the embedded one.
 
     >>> LanguageModels()["answerer"].model
     'embedded'
-
-    What is nearest decides: a model that was given here, then that of `dspy.context` or `dspy.configure`, then the one
-    that the settings name for the role, then the embedded one. `lm` is one model for all, or models by role, where
-    "default" stands for the roles that are not named. Models of the settings are made when they are first asked for;
-    roles with equal settings share one. Every model counts with `meter`, and keeps to its limits.
     """
 
     def __init__(

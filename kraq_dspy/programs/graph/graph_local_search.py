@@ -37,7 +37,15 @@ class GraphContextOptions:
 
 @dataclass(frozen=True, slots=True)
 class LocalContext:
-    """What fitted, each part most important first. `hits` are passages; `n_tokens` counts what the model is shown.
+    """What fits into the budget of a local search. Each part begins with the most important item.
+
+    Attributes:
+        entities: the entities.
+        relationships: their relationships.
+        reports: the reports of their communities.
+        hits: the passages.
+        shown: the texts that the model sees, by part.
+        n_tokens: their length in tokens.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -56,9 +64,19 @@ class LocalContext:
 
 @dataclass(eq=False, repr=False)
 class KnowledgeGraph(SharedByCopies, LooksAgain):
-    """Gathers the `n_entities` entities nearest to the question, with their relationships, the
-    reports of their communities at `level` or broader, and at most `k` of their passages. All of it
-    fits into `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
+    """Gathers what the graph knows near a question: entities, relationships, reports and passages, as GraphRAG's
+    local search.
+
+    Args:
+        nearest: finds entities by their embeddings (`space.entity_vectors`).
+        graph: the graph (`space.graph`).
+        k: the most passages.
+        n_entities: the number of nearest entities, 1 or more.
+        level: the narrowest level of a report; 0 is the broadest.
+        tokens: the budget of all of it: 15 % reports, 35 % graph, the rest passages.
+
+    Raises:
+        ValueError: for an option out of its range.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -19,12 +19,18 @@ _WORDS_PER_TOKEN = 0.75
 
 
 class Shorten(SavableModule):
-    """A text in about `share` of its tokens, at least `least_tokens`; a text that has no more than that stays as it is.
+    """Shortens a text (K2RAG paper). A text of no more than `least_tokens` stays as it is.
 
-    `summariser` does it, or, without one, the language model that the module is given. A result that is empty raises
-    ValueError; one that is longer than the text is not taken. A long text is shortened piece by piece.
+    Args:
+        summariser: shortens a piece of text. Without it, the language model of the module does.
+        share: the length of the result as a share of the text, in (0, 1]. The paper's Longformer came to
+            0.11.
+        least_tokens: the least length of the result, in tokens.
 
-    The paper leaves the length to its Longformer, which came to 11 % of a document.
+    Raises:
+        ValueError: at a call, for an empty result.
+
+    A long text is shortened piece by piece. A result that is longer than the text is dropped.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"shortened": "Ada lived in London."}])):

@@ -15,34 +15,18 @@ Policies:
 
 import dataclasses
 import math
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from kraq_dspy.embedded.asking.headings import (
-    Heading,
-    announced_question,
-    asked_title,
-    headings_by_weight,
-    headings_of,
-    placed,
-    subject_of,
-)
-from kraq_dspy.embedded.asking.templates import (
-    NOTHING_NAMED,
-    asks_of_headline,
-    asks_of_something,
-    definition,
-    question_about,
-)
-from kraq_dspy.embedded.reading.analysis import Analysis
-from kraq_dspy.embedded.reading.reader import reader
-from kraq_dspy.language.text import clipped, content_words, parted, sentences, words
-from kraq_dspy.language.told import language_of, language_of_most
+from kraq_dspy.embedded_model import analyst, has_embedded_model, question_writer
+from kraq_dspy.language.analysis import Analysis
+from kraq_dspy.language.text import NOTHING_NAMED, clipped, content_words, words
+from kraq_dspy.language.told import language_of_most
 from kraq_dspy.programs.kraq.by_size import is_small as is_small_model
 from kraq_dspy.programs.kraq.evidence import may_state, mentioning, naming, stating
-from kraq_dspy.programs.kraq.question_text import stands_alone
+from kraq_dspy.programs.kraq.question_text import asks_of_headline, asks_of_something, stands_alone
 from kraq_dspy.programs.kraq.representative import Representative, representatives
 from kraq_dspy.programs.kraq.wording import Stated, stated_in
 from kraq_dspy.records import (
@@ -63,14 +47,12 @@ from kraq_dspy.settings import EMBEDDED, QuestionSettings
 MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
 NARROW = 3  # passages of a community that a model is asked about by a heading and its text, not by their summary
 NEAREST = 10  # passages of an index among which a model's question must have one of its own
-LONGEST = 140  # characters of a question
 DEFINING_READ = 200  # passages of an index, evenly drawn, in which definitions are looked for
 DEFINING = 0.04  # share of passages that define something, from which a small model asks well
 ANNOUNCING = 0.25  # share of communities whose headings announce a question, from which it does as well
 BROAD = 8  # passages of a community from which on a heading or a definition is a detail of it
 LONGEST_TOPIC = 12  # words
 NAMES_OF_TOPIC = 3  # of a community whose question no passage answers
-SHOWN = 80  # words of a heading's text that a generator sees
 
 T = TypeVar("T")
 
@@ -112,7 +94,7 @@ class ListedPassages:
         return [self._chunks[id] for id in ids]
 
     def analyses(self, ids: Sequence[str]) -> Mapping[str, Analysis]:
-        read = {id: reader().analysis(self._chunks[id].passage) for id in ids}
+        read = {id: analyst().analysis(self._chunks[id].passage) for id in ids}
         return {id: analysis for id, analysis in read.items() if analysis is not None}
 
     def nearest(self, questions: Sequence[str], count: int) -> list[list[str]]:
@@ -132,15 +114,6 @@ def policy_of(asked_by: str, generator: str) -> str:
     if asked_by != "auto":
         return asked_by
     return "mixed" if generator in ("", EMBEDDED) else "model"
-
-
-@dataclass(frozen=True, slots=True)
-class AskedHeading:
-    """A heading, how its text begins, and the `question` that a template makes of it."""
-
-    heading: str
-    text: str
-    question: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +175,7 @@ class AskedBy:
         self._broadest = {community.id for community in ranked[: questions.broadest]}
 
         asks_of_headings = self._is_mixed or self.policy == "templates"
-        self._headed = headings_asked(communities, self._read, self._subject) if asks_of_headings else {}
+        self._headed = question_writer().headings_asked(ranked, self._read, self._subject) if asks_of_headings else {}
         self._asked_of = {id: Wording(heading.question, EMBEDDED) for id, heading in self._headed.items()}
         self._entities = {entity.id: entity for entity in entities}
 
@@ -248,8 +221,8 @@ class AskedBy:
     def template(self, community: Community, summary: str) -> Wording | None:
         """What is asked about the community without a model: after a heading of its passages or a definition in them,
         of a statement that its parse turns into a question, and else its topic, which asks nothing. None where the
-        summary has no word."""
-        if not words(summary):
+        summary has no word, and where no embedded model is installed."""
+        if not words(summary) or not has_embedded_model():
             return None
         if community.id not in self._asked_of:
             self._asked_of[community.id] = self._without_model(community, summary)
@@ -258,7 +231,7 @@ class AskedBy:
     def _without_model(self, community: Community, summary: str) -> Wording:
         passages = self._read(community.chunk_ids)
 
-        defined = question_about(summary, passages, self._subject, language_of_corpus=self._language)
+        defined = question_writer().question_about(summary, passages, self._subject, language_of_corpus=self._language)
         if defined == NOTHING_NAMED or not stands_alone(defined, ""):
             defined = ""
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
@@ -315,7 +288,7 @@ class AskedBy:
         placed_questions = [
             question
             if question.model in WITHOUT_MODEL or not self._is_mixed
-            else worded(question, placed(question.text, self._subject))
+            else worded(question, question_writer().placed(question.text, self._subject))
             for question in questions
         ]
         of_model = [question for question in placed_questions if question.model not in WITHOUT_MODEL]
@@ -373,7 +346,7 @@ class AskedBy:
     @cached_property
     def _subject(self) -> str:
         """What the passages of the whole index say that they are about."""
-        return subject_of(self._read(self._source.ids()))
+        return question_writer().subject_of(self._read(self._source.ids()))
 
     @cached_property
     def _language(self) -> str:
@@ -386,15 +359,15 @@ class AskedBy:
         if len(self._headed) >= ANNOUNCING * len(self._communities):
             return True
         chunks = self._source.get(evenly(self._source.ids(), DEFINING_READ))
-        defining = (any(definition(part, (chunk.title,)) for part in sentences(chunk.text)) for chunk in chunks)
-        return sum(defining) >= max(1, DEFINING * len(chunks))
+        n_defining = sum(question_writer().defines(chunk.text, chunk.title) for chunk in chunks)
+        return n_defining >= max(1, DEFINING * len(chunks))
 
     def _read(self, chunk_ids: Sequence[str]) -> list[str]:
         """Read passages with the headings of their sections as lines of Markdown, whatever format
         they are from."""
         passages = []
         for chunk in self._source.get(evenly(chunk_ids, MOST_READ)):
-            title = asked_title(chunk.title, chunk.document_id, chunk.text)
+            title = question_writer().asked_title(chunk.title, chunk.document_id, chunk.text)
             passages.append("\n".join([title, *(f"## {heading}" for heading in chunk.headings), chunk.text]))
         return passages
 
@@ -429,41 +402,6 @@ def _who(model: str) -> str:
     return plain.get(model) or model.partition("@")[0]
 
 
-def headings_asked(
-    communities: Iterable[Community], passages_of: Callable[[Sequence[str]], list[str]], subject: str
-) -> dict[str, AskedHeading]:
-    """Find for community ids the weightiest heading of their passages that announces a question and
-    that no community before has, the broadest first; communities without one are absent. In the
-    language of each community's passages."""
-    chosen: dict[str, AskedHeading] = {}
-    questions_taken: set[str] = set()
-
-    for community in sorted(communities, key=_broadest_first):
-        passages = passages_of(community.chunk_ids)
-        for heading in headings_by_weight(passages, ""):
-            question = _asked_by_heading(heading, passages, subject)
-            if 0 < len(question) <= LONGEST and question.casefold() not in questions_taken:
-                questions_taken.add(question.casefold())
-                chosen[community.id] = AskedHeading(heading.text, _below(heading, passages), question)
-                break
-    return chosen
-
-
-def _asked_by_heading(heading: Heading, passages: Sequence[str], subject: str) -> str:
-    """The question that the heading announces in English, or that it is in any language; "" for none.
-
-    Most headings are names, which announce nothing. Then the language is not looked at: the model that tells languages
-    takes half a second to load.
-    """
-    in_english = announced_question(heading, passages, subject)
-    is_question = heading.text.endswith(("?", "？"))
-    if not in_english and not is_question:
-        return ""
-    if language_of("\n".join(passages)) == "en":
-        return in_english
-    return heading.text if is_question else ""
-
-
 async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
     """The items one by one, whichever way they come."""
     if isinstance(items, AsyncIterable):
@@ -472,13 +410,6 @@ async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
     else:
         for item in items:
             yield item
-
-
-def _below(heading: Heading, passages: Sequence[str]) -> str:
-    """The first sentences of what stands under the heading."""
-    passage = next(passage for passage in passages if heading in headings_of(passage))
-    words = " ".join(sentences(parted(passage)[1].rpartition(f"# {heading.text}\n")[2])).split()
-    return " ".join(words[:SHOWN])
 
 
 def _broadest_first(community: Community) -> tuple[int, int, str]:

@@ -14,8 +14,8 @@ import dspy
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy.embedded.reading.analysis import Analysis
-from kraq_dspy.embedded.reading.together import passages_under
+from kraq_dspy.embedded_model import question_writer
+from kraq_dspy.language.analysis import Analysis
 from kraq_dspy.language.text import content_words, words
 from kraq_dspy.programs.kraq.question_text import names_in
 from kraq_dspy.programs.kraq.representative import Representative
@@ -28,7 +28,7 @@ NEARLY_ALL = 0.75  # share of a question's telling words that a passage has at l
 def stating(asked: Representative, analyses: Mapping[str, Analysis]) -> list[str]:
     """The ids of the passages whose statements answer the question."""
     if asked.key:
-        return passages_under(asked.key, analyses)
+        return question_writer().passages_under(asked.key, analyses)
 
     question = asked.question.casefold()
     answering = []

@@ -8,8 +8,7 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step, attempts
 from kraq_dspy.asset.corpus.sentences import sentence_spans
-from kraq_dspy.embedded.extract import read as read_by_parse
-from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
+from kraq_dspy.embedded_model import analyst
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.settings import ExtractSettings
@@ -35,16 +34,19 @@ def guided(signature: type[dspy.Signature], types: Sequence[str] = (), persona: 
 
 
 class ExtractGraph(SavableModule):
-    """Entities, relationships and claims of one passage (KRAQ paper, section 2; "gleaning" as in GraphRAG).
+    """Extracts entities, relationships and claims from a passage (KRAQ paper, section 2; gleaning as in
+    GraphRAG).
 
-    Each of up to `gleanings` further rounds sees the passage and the names and links found so far, not their
-    descriptions, and adds what it finds; a round that finds nothing new ends the search. A passage that is too long for
-    the model, or about which it wrote without an end, is read in two halves, each with its own rounds. With
-    `grounded_names`, what is about a name that the passage does not have is dropped: small models invent some. `types`
-    are those of the entities that the model shall extract, `persona` who reads the passages (`guided`).
+    Args:
+        gleanings: the most further rounds, 0 or more. Each sees the names and links found so far; a round
+            that finds nothing new is the last.
+        grounded_names: drop names that the passage does not contain, and what is said about them.
+        types: the types of entities to extract; empty for any.
+        persona: who reads the passages (`guided`).
 
-    The prediction has `entities`, `relationships` and `claims`: tuples of records without repeats, in the order found;
-    and `ungrounded`, how many were dropped.
+    The prediction has `entities`, `relationships` and `claims`, tuples of records without repeats in the
+    order found, and `ungrounded`, the number of dropped records. If a passage is too long for the model, or
+    its reply does not end, kraq reads the passage in two halves.
 
     >>> from kraq_dspy import Workspace
     >>> with Workspace.open("ada.kraq"):  # whose embedded model reads
@@ -93,19 +95,21 @@ ENDS = frozenset(".!?…。！？؟।\"'”’)]»」』")
 
 
 class ExtractNames(SavableModule):
-    """Entities, relationships and claims of one passage by one short call (KRAQ paper, section 2, for small models).
+    """Extracts entities, relationships and claims from a passage in one short call, for small models (KRAQ
+    paper, section 2).
 
-    Models of less than two billion parameters name little when they must describe it too, and copy one description to
-    the next. So the model lists names and links alone. An entity is described by the first
-    sentence of the passage that names it, a link by the first one that names both ends. Every sentence is a claim about
-    the name that it has first, and about the first name that this one is linked to, where the sentence has it too.
-    Entities have no type. Predictions are those of `ExtractGraph`.
+    Args:
+        grounded_names: drop names that the passage does not contain, and what is said about them.
+        types: the types of entities to extract; empty for any.
+        persona: who reads the passages (`guided`).
+        by_parse: take what the parser reads of English passages, which finds more names and links than a model
+            of this size adds. The model is called for passages in other languages only.
 
-    Where every name of an answer was invented ("John Doe" in an essay about ethics), the model is asked again
-    (`attempts`).
-
-    With `by_parse`, the model is asked about passages in other languages alone: of an English one everything is what
-    the parser reads, which finds more names and links than a model of this size adds.
+    Models below two billion parameters name few things if they must describe them too. So the model lists
+    names and links, and the passage describes them: an entity by the first sentence that names it, a link by
+    the first one that names both ends. Every sentence is a claim about the first name in it, and about the
+    first name linked to this one in it. Entities have no type. If every name was invented, the model is
+    called again (`attempts`). The prediction is that of `ExtractGraph`.
 
     >>> from kraq_dspy import Workspace
     >>> with Workspace.open("ada.kraq"):
@@ -120,16 +124,18 @@ class ExtractNames(SavableModule):
     ) -> None:
         super().__init__()
         self.grounded_names = grounded_names
-        self.parser = MADE_BY if by_parse else ""  # which results depend on, as on every text that a program has
+        self.parser = (
+            analyst().made_by() if by_parse else ""
+        )  # which results depend on, as on every text that a program has
         self.name = Step(guided(NameElements, types, persona))
 
     def most_calls(self, passage: str) -> int:
         """Calls about a passage, but for invented names."""
-        return 0 if self.parser and is_english(passage) else 1
+        return 0 if self.parser and analyst().is_english(passage) else 1
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         async def read(elements: ElementList) -> None:
-            if self.parser and reader().analysis(passage) is not None:
+            if self.parser and analyst().analysis(passage) is not None:
                 elements.add(_read(passage))
                 return
             for options in attempts():
@@ -144,7 +150,7 @@ class ExtractNames(SavableModule):
 
 def _read(passage: str) -> dspy.Prediction:
     """What the parser reads of a passage."""
-    reading = read_by_parse(passage)
+    reading = analyst().reading(passage)
     return dspy.Prediction(
         entities=[ExtractedEntity(name, kind, told) for name, (kind, told) in reading.entities.items()],
         relationships=[ExtractedRelationship(*link) for link in reading.links],

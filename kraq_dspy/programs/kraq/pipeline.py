@@ -26,7 +26,7 @@ from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.asset.graph.similar_names import meant_alike, merged_unasked, spelled_alike
 from kraq_dspy.asset.graph.weighing import weak_phrases
-from kraq_dspy.embedded.asking.templates import NOTHING_NAMED
+from kraq_dspy.language.text import NOTHING_NAMED
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.asked_by import AskedBy, GeneratorAlone, ListedPassages, Passages, Wording, each_of, worded
 from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
@@ -54,13 +54,17 @@ DESCRIBED = 60  # tokens of a description that go with a name which may be anoth
 
 
 class KRAQ(SavableModule):
-    """The five stages as one program: `kraq(chunks=...)` in memory, or stage by stage over a store.
+    """The five stages of the KRAQ paper as one program.
 
-    The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`, `word` if the
-    settings have a role "asker", `judge` if they have a role "judge"): optimize, replace or save each alone. Every
-    stage takes `steps`, which decides how a program is mapped over items: at once in memory (`DirectSteps`), or kept on
-    disk and resumed (`steps.kept`).
-    `load` takes what `kraq optimize` saved.
+    Args:
+        settings: settings in place of the defaults.
+        embedder: an encoder in place of the one in the settings.
+
+    Call `kraq(chunks=...)` in memory, or stage by stage over a store. Its steps are attributes (`extract`,
+    `confirm`, `describe`, `summarize`, `ask`, `ask_random`, `word` if the role "asker" has a model, `judge`
+    if the role "judge" has one): optimize, replace or save each of them. Every stage takes `steps`, which
+    maps a program over items: in memory (`DirectSteps`), or on disk, to be resumed (`steps.kept`). `load`
+    takes what `kraq optimize` saved.
 
     >>> from kraq_dspy import Corpus, Workspace
     >>> chunks = Corpus.from_texts(["Ada Lovelace met Charles Babbage in London."]).chunks

@@ -244,3 +244,30 @@ def mark_duplicates(questions: Sequence[Question], vectors: Vectors, similarity:
         dataclasses.replace(question, duplicate_of=None if twin is None else questions[twin].id)
         for question, twin in zip(questions, original_of, strict=True)
     ]
+
+
+LONGEST_TOPIC = 5  # words of a heading that names a topic; longer ones are headlines
+_OF_HEADLINE = re.compile(r"What is “(.+)” about\?$")
+
+
+def asks_of_something(question: str) -> bool:
+    """Whether a template's question asks more than what the texts say about a name, or what a short
+    heading is about. A longer headline says its topic, and a template asks about it more truly than
+    a small model.
+
+    >>> asks_of_something("Who directed Ed Wood?"), asks_of_something("What is said about Acme and Globex?")
+    (True, False)
+    """
+    headline = _OF_HEADLINE.match(question)
+    if headline is not None:
+        return len(headline[1].split()) > LONGEST_TOPIC
+    return not re.match(r"What is said about |What does “|$", question)
+
+
+def asks_of_headline(question: str) -> bool:
+    """Whether a template's question asks what a text with this headline is about.
+
+    >>> asks_of_headline("What is “Copper handles kill bacteria” about?")
+    True
+    """
+    return _OF_HEADLINE.match(question) is not None

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kraq_dspy.embedded.reading.analysis import Analysis, Asked, Sentence
-from kraq_dspy.embedded.reading.together import FEWEST, Group, groups_in
+from kraq_dspy.embedded_model import question_writer
+from kraq_dspy.language.analysis import FEWEST, Analysis, Asked, Group, Sentence
 from kraq_dspy.language.text import content_words
 
 LEAST = 0.3  # weight of a question that may stand for a community
@@ -54,7 +54,7 @@ def representatives(analyses: Mapping[str, Analysis], weight_of_name: Mapping[st
 
     `weight_of_name` has the community's names, folded.
     """
-    every = groups_in(analyses, may_be_one=True)
+    every = question_writer().groups_in(analyses, may_be_one=True)
     groups = [group for group in every if _is_of(group, weight_of_name)]
     groups.sort(key=lambda group: _worth_of_group(group, weight_of_name), reverse=True)
     several = [Representative.of_group(group) for group in groups if len(group.told) >= FEWEST]

@@ -15,12 +15,11 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy import signatures
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
-from kraq_dspy.embedded.reading.analysis import Analysis
-from kraq_dspy.embedded.reading.vocabulary import POINTING
-from kraq_dspy.embedded.word_forms import base_of
 from kraq_dspy.errors import counted
+from kraq_dspy.language.analysis import Analysis
 from kraq_dspy.language.text import content_words
-from kraq_dspy.language.vocabulary import STOP
+from kraq_dspy.language.vocabulary import POINTING, STOP
+from kraq_dspy.language.word_forms import base_of
 from kraq_dspy.programs.kraq.question_text import OWNER, fault_of, names_in, question_in, with_mark
 from kraq_dspy.state import SavableModule
 
@@ -74,7 +73,7 @@ def stated_in(question: str, analyses: Iterable[Analysis]) -> Stated | None:
     """The statement that the parse turned into this question; None where it is in no analysis, or where the question
     says what neither the statement nor its title does: who speaks, or whom a pronoun means.
 
-    >>> from kraq_dspy.embedded.reading.analysis import Asked, Sentence
+    >>> from kraq_dspy.language.analysis import Asked, Sentence
     >>> asked = Asked("Who met Charles?", "Ada", "who", 0.5)
     >>> stated_in("Who met Charles?", [Analysis("", (Sentence("Ada met Charles.", asked=(asked,)),))]).answer
     'Ada'

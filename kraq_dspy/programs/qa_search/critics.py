@@ -65,12 +65,16 @@ class WriteSyntheticPair(SavableModule):
 
 
 class RateSyntheticPair(SavableModule):
-    """Three critics, one after the other, until one gives less than `least` of 5.
+    """Rates a question-answer pair by three critics, until one gives less than `least` (QA search paper).
 
-    The prediction has `ratings` by critic, of those that were asked, and `rejected_by`, the critic that did not let it
-    pass, or "".
+    Args:
+        audience: who will ask; a critic judges relevance to them.
+        least: the least rating that passes, 1 to 5.
 
-    Raises ValueError for a `least` that is no such number, or an empty audience.
+    Raises:
+        ValueError: for a `least` out of its range, or an empty audience.
+
+    The prediction has `ratings` by critic, and `rejected_by`: the critic that rejected the pair, or "".
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"evaluation": "It does not say.", "groundedness": "2"}])):

@@ -74,14 +74,6 @@ def test_reading_on_from_a_passage_counts_from_its_beginning(tools: IndexTools) 
     assert first["text"] + second["text"] == document[first["offset"] : first["offset"] + 60]
 
 
-def test_a_document_is_read_by_the_former_name_of_its_id_too_with_a_note(tools: IndexTools) -> None:
-    document_id = tools.search("Charles Babbage", limit=1)["passages"][0]["document_id"]
-    now, former = tools.read_document(document_id=document_id), tools.read_document(id=document_id)
-    assert former == {**now, "note": "`id` is called `document_id` now, and goes with the next version."}
-    with pytest.raises(ConfigError, match="document_id"):
-        tools.read_document()
-
-
 def test_questions_lead_to_communities_and_those_to_entities_and_passages(tools: IndexTools) -> None:
     (question, *_), _ = tools.questions_about("Lord Byron", limit=1)["questions"], None
     assert question["similarity"] is not None

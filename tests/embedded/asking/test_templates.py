@@ -3,7 +3,8 @@
 import pytest
 
 from kraq_dspy.embedded.asking.headings import Heading, announced_question, headings_of, subject_of, topic_question
-from kraq_dspy.embedded.asking.templates import NOTHING_NAMED, definition, question_about, question_about_theme
+from kraq_dspy.embedded.asking.templates import definition, question_about, question_about_theme
+from kraq_dspy.language.text import NOTHING_NAMED
 from kraq_dspy.language.told import language_of
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.embedded.reading.analysis import from_values
 from kraq_dspy.embedded.reading.processes import EACH, Parsers
 from kraq_dspy.embedded.reading.reader import Reader
 from kraq_dspy.errors import ModelError
+from kraq_dspy.language.analysis import from_values
 
 PASSAGES = [f"Mira Tolan repaired {number} lamps in Harrow before the storm came." for number in range(40)]
 EIGHT = [PASSAGES[start : start + 5] for start in range(0, 40, 5)]

@@ -3,10 +3,10 @@
 import pytest
 
 from kraq_dspy.embedded.reading import pipeline as pipelines
-from kraq_dspy.embedded.reading.analysis import Analysis, from_values, to_values
 from kraq_dspy.embedded.reading.reader import Reader, is_english, reader, title_and_text
 from kraq_dspy.embedded.reading.titles import tale_of
 from kraq_dspy.errors import ModelError
+from kraq_dspy.language.analysis import Analysis, from_values, to_values
 from kraq_dspy.records import PHRASE
 
 LIGHTHOUSE = (

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE, SAID_ALOUD, STATED
-from kraq_dspy.embedded.reading.analysis import Act, Analysis, Named, Sentence
+from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE, STATED
 from kraq_dspy.embedded.reading.together import groups_in
+from kraq_dspy.language.analysis import SAID_ALOUD, Act, Analysis, Named, Sentence
 from kraq_dspy.records import PHRASE
 
 SALT, TRUCKS = "Road salt weakens the harbor bridge every winter.", "Heavy trucks damage the harbor bridge by day."

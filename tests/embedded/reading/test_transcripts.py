@@ -1,8 +1,8 @@
 """Who speaks is told by the turns of a transcript, and what is said is asked about by who said it."""
 
-from kraq_dspy.embedded.reading.analysis import Named
 from kraq_dspy.embedded.reading.reader import reader
 from kraq_dspy.embedded.reading.transcripts import asked_of_turn, turns_of
+from kraq_dspy.language.analysis import Named
 from kraq_dspy.records import PHRASE
 
 OFFER = Named("childcare offer", PHRASE, "offer")

@@ -88,11 +88,26 @@ def test_a_limit_bounds_the_new_questions_and_the_next_run_goes_on(index: Index,
     assert second.questions == list(TEXTS[1:])
 
 
+class LateAtFirst(Knows):
+    """Answers the question that it is asked first last."""
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        await asyncio.sleep(0.05 if question == TEXTS[0] else 0)
+        return await super().aforward(question)
+
+
+def test_entries_are_numbered_by_their_questions_whichever_is_answered_first(index: Index, faq: FaqCache) -> None:
+    models = LanguageModels(Settings(run=RunSettings(concurrency=3)))
+    seed_answers(index, faq, LateAtFirst(What="The mill.", Who="Ann.", Why="So."), models, by="ann")
+    asked = [question.text for question in index.questions(source="kraq") if question.duplicate_of is None]
+    assert [(entry.number, entry.question) for entry in faq.entries()] == list(enumerate(asked, start=1))
+
+
 def test_a_failure_costs_its_question_and_a_spent_budget_keeps_what_was_answered(index: Index, faq: FaqCache) -> None:
     report = seeded(index, faq, Knows(What=ValueError("no"), Who="Ann.", Why="So."))
     assert [(failure.item_id, failure.reason) for failure in report.failures] == [("q0", "ValueError: no")]
-    faq.remove(1, by="ann")
-    faq.remove(2, by="ann")
+    faq.remove(2, by="ann")  # entries are numbered by their questions; the first failed
+    faq.remove(3, by="ann")
     with pytest.raises(BudgetExceededError):
         seeded(index, faq, Knows(What=BudgetExceededError("enough")))
     with pytest.raises(ModelError, match="All 1 questions failed; the last reason: ValueError: no"):

@@ -152,6 +152,34 @@ def test_update_takes_the_corpus_as_it_is_now(tmp_path: Path, embedder: KeywordE
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "new.kraq")
 
 
+def rows_of(path: Path, numbers: Sequence[int]) -> Path:
+    rows = [{"title": f"T{number}", "text": f"Ann met Bob in {1900 + number}."} for number in numbers]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return path
+
+
+def test_the_same_texts_of_another_file_change_nothing(tmp_path: Path, embedder: KeywordEmbedder) -> None:
+    build_index(rows_of(tmp_path / "a.jsonl", range(5)), tmp_path / "i.kraq", embedder=embedder)
+    report = update_index(tmp_path / "i.kraq", rows_of(tmp_path / "b.jsonl", range(5)), embedder=embedder)
+    assert (report.documents.added, report.documents.changed, report.documents.removed) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("kept", "is_warned"), [(3, True), (4, False)])
+def test_a_warning_goes_before_more_than_a_fifth_of_the_documents(
+    kept: int, is_warned: bool, tmp_path: Path, embedder: KeywordEmbedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    build_index(rows_of(tmp_path / "a.jsonl", range(5)), tmp_path / "i.kraq", embedder=embedder)
+    report = update_index(tmp_path / "i.kraq", rows_of(tmp_path / "b.jsonl", range(kept)), embedder=embedder)
+    assert report.documents.removed == 5 - kept
+    assert ("2 of the 5 documents of the index are not in this corpus" in caplog.text) is is_warned
+
+
+def test_an_equal_text_is_no_failure_and_is_counted(tmp_path: Path, embedder: KeywordEmbedder) -> None:
+    report = build_index(rows_of(tmp_path / "a.jsonl", [1, 2, 1]), tmp_path / "i.kraq", embedder=embedder)
+    assert (report.counts["documents"], report.failures) == (2, ())
+    assert "1 document left out, with the text of an earlier one." in report.problems
+
+
 def test_a_limit_stops_the_run_and_resume_pays_for_the_rest_alone(tmp_path: Path) -> None:
     documents = [document(n) for n in range(6)]
     with stand_in() as server:

@@ -9,8 +9,9 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy import Index, build_index
-from kraq_dspy.embedded.reading.kept import STAGE, analyses_of
+from kraq_dspy.embedded.reading.kept import analyses_of
 from kraq_dspy.indexing.index.finishing import IndexedPassages
+from kraq_dspy.language.analysis import READ
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, Document
@@ -81,7 +82,7 @@ def by_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_build_by_a_model_parses_nothing(by_model: Path) -> None:
     with Index.open(by_model) as index:
-        assert index.results.outputs(STAGE, index.ids(Chunk)) == {}
+        assert index.results.outputs(READ, index.ids(Chunk)) == {}
 
 
 def test_what_wants_the_parse_later_gets_it(by_model: Path) -> None:
@@ -99,7 +100,7 @@ def test_where_another_model_asks_than_extracts_the_parse_of_what_is_asked_is_ke
             DOCUMENTS, tmp_path / "x.kraq", settings=Settings(roles={"default": RoleSettings(), "extractor": extractor})
         )
     with Index.open(tmp_path / "x.kraq") as index:
-        assert set(index.results.outputs(STAGE, index.ids(Chunk))) == set(index.ids(Chunk))
+        assert set(index.results.outputs(READ, index.ids(Chunk))) == set(index.ids(Chunk))
         passages = IndexedPassages(index, load_embedder(EncoderSettings()))
         assert passages.analyses(index.ids(Chunk)).keys() == set(index.ids(Chunk))
         assert index.manifest.models["generator"] == EMBEDDED

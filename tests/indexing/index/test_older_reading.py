@@ -7,15 +7,14 @@ import pytest
 
 from kraq_dspy import Index, add_documents, build_index
 from kraq_dspy.embedded.reading import kept
-from kraq_dspy.embedded.reading.analysis import Analysis, Named, Sentence
 from kraq_dspy.embedded.reading.reader import MADE_BY, Reader
+from kraq_dspy.language.analysis import Analysis, Named, Sentence
 from kraq_dspy.records import Chunk, Document
 from tests.conftest import KeywordEmbedder
 from tests.indexing.small import contents, small
 
 FIRST = Document("harrow", "Harrow lighthouse", "Mira Tolan repaired the old lamp in 1902. Orrin Vale paid Mira Tolan.")
 SECOND = Document("storm", "The storm", "The great storm of 1903 destroyed the harbor of Harrow. Orrin Vale fled.")
-WHERE_NAMED = ("embedded.reading.kept", "steps.kept", "indexing.index.finishing")
 
 
 class OlderReader(Reader):
@@ -27,13 +26,11 @@ class OlderReader(Reader):
 
 def read_by(patch: pytest.MonkeyPatch, reader: Reader, made_by: str) -> None:
     """As in another process, whose reader remembers nothing."""
-    for room in WHERE_NAMED:
-        patch.setattr(f"kraq_dspy.{room}.MADE_BY", made_by)
+    patch.setattr("kraq_dspy.embedded.reading.kept.MADE_BY", made_by)
     for room in (
         "embedded.reading.kept",
         "embedded.reading.processes",
         "embedded.extract",
-        "programs.kraq.asked_by",
     ):
         patch.setattr(f"kraq_dspy.{room}.reader", lambda: reader)
 

@@ -8,10 +8,10 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Index, build_index
+from kraq_dspy.embedded.asking import writer
 from kraq_dspy.embedded.asking.headings import UNTITLED, asked_title, headings_of
 from kraq_dspy.language.told import language_of
-from kraq_dspy.programs.kraq import asked_by
-from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, asked_in_words, headings_asked, policy_of
+from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, asked_in_words, policy_of
 from kraq_dspy.records import PARSE, Chunk, Community, Entity, Summary
 from kraq_dspy.settings import EMBEDDED, QuestionSettings, Settings
 from tests.conftest import KeywordEmbedder
@@ -30,9 +30,9 @@ def community(id: str, level: int, chunk_ids: tuple[str, ...]) -> Community:
     return Community(id, level, None, (), ("e",), (), chunk_ids)
 
 
-def test_no_two_communities_get_one_heading_and_the_broadest_chooses_first() -> None:
-    communities = [community("narrow", 1, ("a",)), community("broad", 0, ("a", "b")), community("other", 1, ("b",))]
-    chosen = headings_asked(communities, passages_of, "")
+def test_no_two_communities_get_one_heading_and_the_first_chooses_first() -> None:
+    communities = [community("broad", 0, ("a", "b")), community("narrow", 1, ("a",)), community("other", 1, ("b",))]
+    chosen = writer.headings_asked(communities, passages_of, "")
     assert {id: heading.question for id, heading in chosen.items()} == {
         "broad": "How do I connect an antenna?",
         "other": "How do I change the language?",
@@ -89,8 +89,8 @@ def test_the_language_of_passages_is_told_if_their_headings_may_announce_somethi
         told.append(passages)
         return language_of(passages)
 
-    monkeypatch.setattr(asked_by, "language_of", noting)
-    chosen = headings_asked([community("a", 0, ("a",))], lambda ids: [text], "")
+    monkeypatch.setattr(writer, "language_of", noting)
+    chosen = writer.headings_asked([community("a", 0, ("a",))], lambda ids: [text], "")
     assert [heading.question for heading in chosen.values()] == [question] * bool(question)
     assert told == [text] * bool(question)
 

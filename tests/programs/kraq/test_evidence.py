@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.embedded.reading.analysis import Act, Analysis, Asked, Named, Sentence
 from kraq_dspy.embedded.reading.together import groups_in, passages_under
 from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.indexing.index.estimate import estimate_corpus
+from kraq_dspy.language.analysis import Act, Analysis, Asked, Named, Sentence
 from kraq_dspy.programs.kraq.evidence import mentioning, naming, stating
 from kraq_dspy.programs.kraq.representative import Representative
 from kraq_dspy.records import JUDGED, MENTIONS, PHRASE, SEARCH, STATEMENTS, Chunk, Document, Question

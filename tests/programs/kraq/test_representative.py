@@ -1,6 +1,6 @@
 """A community is asked first about what several passages tell, and keeps no topic where a passage answers something."""
 
-from kraq_dspy.embedded.reading.analysis import Act, Analysis, Asked, Named, Sentence
+from kraq_dspy.language.analysis import Act, Analysis, Asked, Named, Sentence
 from kraq_dspy.programs.kraq.representative import Representative, representatives
 from kraq_dspy.records import PHRASE
 

@@ -10,8 +10,8 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Index, build_index
-from kraq_dspy.embedded.reading.analysis import Analysis, Asked, Sentence
 from kraq_dspy.embedded.testset.facts import question_for
+from kraq_dspy.language.analysis import Analysis, Asked, Sentence
 from kraq_dspy.programs.kraq.wording import PutInWords, asked_kind, fault_in, stated_in
 from kraq_dspy.records import PARSE, Failure
 from kraq_dspy.settings import RoleSettings, Settings

@@ -22,6 +22,7 @@ from dspy.lm15 import RETRYABLE_ERRORS, LM15Error, Message, Request, Response, T
 from kraq_dspy._internal.both_ways import each, is_blocking, parts_of, result_of, run
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
+from kraq_dspy.embedded_model import embedded_engine
 from kraq_dspy.models.lms.envelope import opened
 from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
@@ -320,9 +321,7 @@ def engines(
     inner: Any
     awaited: Any
     if settings.model == EMBEDDED:
-        from kraq_dspy.embedded.engine import EmbeddedEngine
-
-        where, inner = "the embedded model", EmbeddedEngine(embedder)
+        where, inner = "the embedded model", embedded_engine(embedder)
         awaited = InThread(inner)
     elif settings.model.startswith(TRANSFORMERS):
         from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, engine_of

@@ -1,10 +1,15 @@
 """Defines what the parser says of a passage: records that are kept with the passage."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kraq_dspy.records import PHRASE
+
+SAID_ALOUD = "say aloud"
+"""Stands for the verb of a sentence in a transcript; its subject is whose turn it is."""
+READ = "read"
+"""The stage of an index's results that analyses are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,45 @@ class Analysis:
         for sentence in self.sentences:
             for asked in sentence.asked:
                 yield sentence, asked
+
+
+FEWEST = 2  # passages of a group that several tell of
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Statements of several passages that answer one question.
+
+    `names` are what the question names; `told` the first statement of each passage, by the passage's id. `rank` is
+    lower for what is asked more particularly. `key` is what their statements share: the form of the question, a
+    tale's title, a verb, and the names, folded.
+    """
+
+    key: tuple[str, ...]
+    question: str
+    names: tuple[str, ...]
+    told: Mapping[str, str]
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskedHeading:
+    """A heading, how its text begins, and the `question` that a template makes of it."""
+
+    heading: str
+    text: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that was found. `entities` maps a name to (type, description); `links` are (source, target, predicate,
+    sentence) and `claims` (subject, object, sentence), in reading order; the object is "" unless the sentence is about
+    two names alone."""
+
+    entities: dict[str, tuple[str, str]]
+    links: list[tuple[str, str, str, str]]
+    claims: list[tuple[str, str, str]]
 
 
 def to_values(analysis: Analysis) -> list[Any]:
