@@ -299,11 +299,11 @@ class AskedBy:
         for question in placed_questions:
             near = nearest_of.get(question.id, [])
             found = [id for id in near if id in question.chunk_ids]
-            is_astray = self._is_mixed and near and not found
+            is_astray = self._is_mixed and near and not found and self._has_question(_of(question))
             if self._is_checked and question.model not in WITHOUT_MODEL:
                 found = self._saying(question.text, found if near else question.chunk_ids)
-                is_astray = not found
-            if is_astray and self._has_question(_of(question)):
+                is_astray = not found and _of(question) in self._asked_of
+            if is_astray:
                 wording = self._asked_of[_of(question)]
                 question = dataclasses.replace(worded(question, wording.text), model=wording.model)
             answered.append(self._answered(question, found))
