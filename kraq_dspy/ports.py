@@ -311,47 +311,6 @@ class GraphSource(ChunkSource, Protocol):
         """The communities of the partition at `level` (its own, and the leaves above it) that have a report."""
 
 
-class SummaryNode(Protocol):
-    """A summary in a tree over passages; `level` 1 stands on the passages themselves."""
-
-    @property
-    def level(self) -> int: ...
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def n_tokens(self) -> int: ...
-
-
-class TreeOfSummaries(Protocol):
-    """Summaries of clusters of passages, and of clusters of summaries."""
-
-    @property
-    def nodes(self) -> Mapping[str, SummaryNode]:
-        """The summaries, by id."""
-
-    @property
-    def leaves(self) -> Mapping[str, frozenset[str]]:
-        """The passages under each summary, by its id."""
-
-
-class SummarisedPassages(ChunkSource, Protocol):
-    """A corpus in fewer words: its passages with their vectors, and the graph of what it says."""
-
-    @property
-    def vectors(self) -> VectorStore: ...
-
-    @property
-    def has_graph(self) -> bool: ...
-
-    @property
-    def graph(self) -> GraphSource: ...
-
-    def entity_vectors(self, embedder: Embedder) -> NearestTexts:
-        """Finds the graph's entities by name and description."""
-
-
 class QAPairSource(Protocol):
     """Looks up the pairs that were made of chunks in advance.
 
@@ -463,10 +422,12 @@ class Space(Protocol):
         """The `retrievers.metadata_filter.KnownMetadata` that a question can name."""
 
     @property
-    def summary_tree(self) -> tuple[TreeOfSummaries, NearestTexts]: ...
+    def summary_tree(self) -> tuple[Any, NearestTexts]:
+        """The `retrievers.raptor.SummaryTree` over the passages, and what finds its nodes."""
 
     @property
-    def summarised(self) -> SummarisedPassages: ...
+    def summarised(self) -> Any:
+        """The `indexing.prepare.summarised_corpus.SummarisedCorpus`: the passages in fewer words, and their graph."""
 
     @property
     def answers(self) -> PreparedAnswers: ...

@@ -202,10 +202,6 @@ class CommunitySettings(Checked):
     """"leiden" (the papers'), or another one, which needs the extra "communities": "louvain",
     "infomap" and "label_propagation" of igraph, "greedy_modularity" and "walktrap" of cdlib. That
     extra brings packages under the GPL: igraph, and Levenshtein, which cdlib needs."""
-    engine: Annotated[str, OneOf(("auto", "graspologic", "igraph"))] = "auto"
-    """Who runs "leiden". "graspologic" comes with kraq. "igraph" needs the extra "communities",
-    since its license is the GPL. "auto": the engine that made the index, "graspologic" for a new
-    one. kraq finds the communities of an index anew if you name another engine."""
     max_size: Positive = 10
     """kraq splits communities with more entities than this, unless the algorithm finds no parts
     in one."""
@@ -326,9 +322,8 @@ class EncoderSettings(Checked):
     """The number format. "int8" of minilm and "int4" of multilingual-e5-small are packaged
     weights, which need no torch. "fp32" and "bf16" run in torch (extra `transformers`); "bf16"
     is the fastest if the processor has it. "auto" takes the packaged weights for those two
-    encoders, and embeds 256 passages or more of minilm in "bf16" if torch and the processor have
-    it. For other encoders, "auto" is "bf16" if the processor has it, otherwise "fp32". An index
-    keeps the precision that made it."""
+    encoders. For other encoders, "auto" is "bf16" if the processor has it, otherwise "fp32". An
+    index keeps the precision that made it."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
     """The device: "cpu", "cuda", "mps", or "auto", the best one present. Packaged weights run on
     the processor; "cuda" and "mps" need torch. An endpoint ignores it."""

@@ -1,7 +1,6 @@
 """Sets two runs side by side: what the second has more than the first, question by question."""
 
 import dataclasses
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,19 +12,15 @@ from kraq_dspy.eval.summary import RunSummary, find_runs, summarise_run
 SHOWN = 3
 """Names of each side that an error shows."""
 
-BY_LINE = re.compile(r"q?\d+")
-"""An id that says where a row stands: `read_questions` gives such to rows without one ("q3"), and so do tables."""
-
 Rows = Sequence[ResultRow]
 
 
 def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunSummary]:
     """Compare each system of the second run with that of the first: a summary for each, whose baseline is the first's.
 
-    Systems of the same name are compared, or the only one of each run. Their questions are paired by id. If ids are
-    numbers of lines, and a line has another question in the other run, they are paired by text instead, without regard
-    to case. `table["only_in"]` of a summary lists the questions that only the "first" or the "second"
-    run has. Raises EvaluationError for a folder without a
+    Systems of the same name are compared, or the only one of each run. Their questions are paired by text, without
+    regard to case; by id, if rows do not tell their questions. `table["only_in"]` of a summary lists the questions that
+    only the "first" or the "second" run has. Raises EvaluationError for a folder without a
     run, and for two that share no data set, system, metric or question: it names what each side has.
     """
     rows_before = {header.dataset: rows for header, rows in map(read_run, find_runs(first))}
@@ -92,10 +87,7 @@ def _comparison(dataset: str, before: Rows, after: Rows, seed: int) -> RunSummar
 
 
 def with_shared_ids(before: Rows, after: Rows) -> tuple[Rows, Rows]:
-    """The rows with ids that are the same in both runs exactly if the question is.
-
-    Ids are taken as they are, unless an id has another text in the other run, and either all ids are numbers of lines
-    or a text went on to another id.
+    """The rows with ids that are the same in both runs exactly if the question is: its text, where all rows tell it.
 
     >>> first = [ResultRow("q1", "dense", extra={"question": "Who owns the mill?"})]
     >>> second = [ResultRow("q2", "dense", extra={"question": "who owns the mill"})]
@@ -103,33 +95,9 @@ def with_shared_ids(before: Rows, after: Rows) -> tuple[Rows, Rows]:
     >>> [[row.question_id for row in rows] for rows in with_shared_ids(first, second)]
     [['who owns the mill, 1'], ['who owns the mill, 1', 'when does the inn open, 1']]
     """
-    texts_before = {row.question_id: _text_of(row) for row in before}
-    texts_after = {row.question_id: _text_of(row) for row in after}
-    if not all(texts_before.values()) or not all(texts_after.values()):
-        return before, after
-
-    shared = texts_before.keys() & texts_after.keys()
-    if shared and all(texts_before[id] == texts_after[id] for id in shared):
-        return before, after
-
-    by_line = all(BY_LINE.fullmatch(id) for texts in (texts_before, texts_after) for id in texts)
-    if by_line or _has_moved(texts_before, texts_after):
+    if all(map(_text_of, (*before, *after))):
         return _by_text(before), _by_text(after)
     return before, after
-
-
-def _has_moved(texts_before: Mapping[str, str], texts_after: Mapping[str, str]) -> bool:
-    """Whether a text that both runs have stands under no id of both."""
-    ids_before = _ids_by_text(texts_before)
-    ids_after = _ids_by_text(texts_after)
-    return any(ids_before[text].isdisjoint(ids_after[text]) for text in ids_before.keys() & ids_after.keys())
-
-
-def _ids_by_text(texts: Mapping[str, str]) -> dict[str, set[str]]:
-    ids: dict[str, set[str]] = {}
-    for id, text in texts.items():
-        ids.setdefault(text, set()).add(id)
-    return ids
 
 
 def _by_text(rows: Rows) -> list[ResultRow]:

@@ -86,7 +86,7 @@ class Evaluation:
         return failed_rows(self.rows, metric or next(iter(self.summary.metrics), ""), below)
 
     def write_report(self, folder: str | Path) -> list[Path]:
-        """Write `report.html` into the folder: figures, differences drawn, and a row for each question.
+        """Write `report.html` into the folder: figures, differences, and a row for each question.
 
         The page is one file that loads nothing; its tables can be sorted and its questions filtered.
         """

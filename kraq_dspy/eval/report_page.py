@@ -1,4 +1,4 @@
-"""Writes a report as one HTML page: figures, differences drawn, latency, tokens, and a row for each question.
+"""Writes a report as one HTML page: figures, differences, latency, tokens, and a row for each question.
 
 The page loads nothing. Every text is escaped, and its one script is named by its hash, so no text of a document or a
 model can act in it. Without scripts it is complete, but not sorted or filtered.
@@ -13,7 +13,6 @@ from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.difference_plot import Difference, draw_differences
 from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, number, setup_lines
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.summary import RunSummary, TableSummary
@@ -38,7 +37,6 @@ def report_page(summary: TableSummary, in_front: Sequence[Grid] = ()) -> str:
         parts.append(f"<h2>{_text(run.header.dataset)}</h2>")
         parts.append(_described(facts(run)))
         parts += [_table(grid) for grid in grids(run)]
-        parts.append(_differences(run))
         parts.append(_questions(run, f"questions-{place}"))
     return _whole(summary.title, "\n".join(part for part in parts if part))
 
@@ -121,25 +119,6 @@ def _value(cell: str) -> str:
     if len(first) > 1 and first[1] == "ms":
         value /= 1000
     return f' data-value="{value!r}"'
-
-
-def _differences(run: RunSummary) -> str:
-    """The paired differences to the baseline, drawn."""
-    drawn = []
-    for metric in run.metrics:
-        for system in run.systems:
-            cell = system.cells[metric]
-            if cell.difference is not None:
-                label = f"{metric}, {system.name}"
-                drawn.append(Difference(label, cell.difference, cell.is_decided))
-
-    if not drawn:
-        return ""
-
-    title = f"Difference from {run.baseline}, paired by question, with 95 % intervals"
-    picture = draw_differences(drawn, title=title)
-    caption = "Filled: the interval excludes 0 (paired randomisation test, p below .05). Hollow: cannot be told."
-    return f"<h3>{_text(title)}</h3>\n<figure>{picture}<figcaption>{_text(caption)}</figcaption></figure>"
 
 
 def _questions(run: RunSummary, id: str) -> str:

@@ -56,30 +56,20 @@ def _print_lines(lines: Mapping[str, str], console: Console) -> None:
 
 
 def print_grid(grid: Grid, console: Console) -> None:
-    """The grid as tables that are no wider than the console.
+    """The grid as a table that is no wider than the console: cells are folded.
 
-    In a narrow console, or if their columns do not fit, the metrics of systems are rows. What is still too wide is
-    parted by columns, so that no word is broken unless it is wider than the console itself.
+    In a narrow console, or if its columns do not fit, the metrics of systems are rows.
     """
     if _can_be_turned(grid) and _reads_better_turned(grid, console.width):
         grid = turned(grid)
-    parts = _parts_that_fit(grid, console.width)
-    for place, (columns, widths) in enumerate(parts):
-        table = Table(title=grid.title if place == 0 and grid.title else None, title_justify="left", title_style="bold")
-        for column, width in zip(columns, widths, strict=True):
-            heading = grid.headings[column]
-            is_words = column == 0 or heading in WORDS or heading in ABOUT
-            table.add_column(
-                Text(_plain(heading)), justify="left" if is_words else "right", overflow="fold", width=width
-            )
-
-        for number, row in enumerate(grid.rows):
-            cells = []
-            for column in columns:
-                style = "bold" if (number, column) in grid.strong else ""
-                cells.append(Text(_plain(row[column]), style=style))
-            table.add_row(*cells)
-        console.print(table)
+    table = Table(title=grid.title or None, title_justify="left", title_style="bold")
+    for column, heading in enumerate(grid.headings):
+        is_words = column == 0 or heading in WORDS or heading in ABOUT
+        table.add_column(Text(_plain(heading)), justify="left" if is_words else "right", overflow="fold")
+    for place, row in enumerate(grid.rows):
+        styles = ["bold" if (place, column) in grid.strong else "" for column in range(len(row))]
+        table.add_row(*(Text(_plain(cell), style=style) for cell, style in zip(row, styles, strict=True)))
+    console.print(table)
 
     if grid.note:
         console.print(Text(grid.note, style="dim"))
@@ -119,41 +109,6 @@ def _full_width(grid: Grid) -> int:
     """How wide the table is if no cell is wrapped."""
     columns = zip(grid.headings, *grid.rows, strict=True)
     return sum(max(map(cell_len, texts)) + BORDER for texts in columns) + 1
-
-
-def _parts_that_fit(grid: Grid, available: int) -> list[tuple[list[int], list[int]]]:
-    """Tell which columns stand together in a table, the first in each, and how wide they are."""
-    least: list[int] = []  # the width of the longest word of each column
-    full: list[int] = []  # the width of its longest text
-    for column, heading in enumerate(grid.headings):
-        texts = [_plain(heading), *(_plain(row[column]) for row in grid.rows)]
-        longest_word = max(map(cell_len, " ".join(texts).split()), default=1)
-        least.append(min(longest_word, available // 2))
-        full.append(max(least[-1], *map(cell_len, texts)))
-
-    parts: list[list[int]] = [[0]]
-    for column in range(1, len(grid.headings)):
-        part = parts[-1]
-        width = sum(least[each] + BORDER for each in (*part, column)) + 1
-        if len(part) > 1 and width > available:
-            part = [0]
-            parts.append(part)
-        part.append(column)
-
-    return [(columns, _widths(columns, least, full, available)) for columns in parts]
-
-
-def _widths(columns: Sequence[int], least: Sequence[int], full: Sequence[int], available: int) -> list[int]:
-    """Full widths, less what is too much: taken from the column that has most to give."""
-    widths = [full[column] for column in columns]
-    room = [full[column] - least[column] for column in columns]
-    too_much = sum(widths) + BORDER * len(columns) + 1 - available
-    while too_much > 0 and max(room) > 0:
-        widest = max(range(len(columns)), key=lambda place: (room[place] > 0, widths[place]))
-        widths[widest] -= 1
-        room[widest] -= 1
-        too_much -= 1
-    return widths
 
 
 def _shortened(text: str, most: int) -> str:

@@ -7,6 +7,7 @@ behind it: the walk starts there and leads away. Where the scores are flat, many
 directly: the walk starts from all of them, so that it hardly changes their order, and counts for less.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
@@ -21,6 +22,9 @@ from kraq_dspy.spec import RetrieverSpec, Space, option
 
 DEPTH = 10
 """The rank whose score, over the first one's, is the shape."""
+
+_MARKS = "?!.,;:'\"()“”"
+_SPEAKER = r"(?m)^(\w[^\n:]{1,40}): "
 
 STEEP, FLAT = 0.5, 0.9
 """From which shape downwards the graph gets its full weight, and from which upwards none."""
@@ -61,8 +65,8 @@ class AdaptiveRetriever(Retrieving):
 
     The candidates are the `pool` best of `retrieve`, and as many passages with the most visits. The latter
     count as at most as similar as the last of the former. If `retrieve` scores nothing above 0, its ranking
-    stands. If the question names the title of documents that is a site ("honda.com"), only their passages are
-    found.
+    stands. Passages of what the question names come first: of a document by its title, of a speaker by a turn. If
+    it names a site that is the title of documents ("honda.com"), only their passages are found.
 
     The defaults were chosen on musique, squad and a part of multihop_rag, and confirmed on other sets
     (benchmarks/results/retrieval.md).
@@ -101,7 +105,7 @@ class AdaptiveRetriever(Retrieving):
         weight = graph_weight([hit.score for hit in ranking], self.most)
         if not weight:
             hits = [Hit(hit.chunk, hit.score, question, "adaptive") for hit in ranking]
-            return of_named_site(question, hits)[:k]
+            return of_named_source(question, hits)[:k]
 
         visits = self.walk.visits(ranking[: self.start])
         chunks = {hit.chunk.id: hit.chunk for hit in ranking}
@@ -115,7 +119,7 @@ class AdaptiveRetriever(Retrieving):
 
         share_of_visits = dict(zip(chunks, shares, strict=True))
         scores = _mixed_scores(ranking, share_of_visits, weight)
-        return of_named_site(question, ranked(chunks, scores, question, len(chunks), "adaptive"))[:k]
+        return of_named_source(question, ranked(chunks, scores, question, len(chunks), "adaptive"))[:k]
 
     def _visited_beside(
         self,
@@ -135,16 +139,29 @@ class AdaptiveRetriever(Retrieving):
         return [chunk for chunk in chunks if matches(chunk, request.filters)]
 
 
-def of_named_site(question: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Those of the site (or file) that the question names by its address, where it has a passage among the hits: what
-    another one says is no answer. Else all.
+def of_named_source(question: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, those of what the question names in front: a title of their document, or a speaker of a turn in them.
 
-    >>> of_named_site("How do I leave honda.com?", [])
+    Of a site (or file) named by its address they are the only ones, where there is any: what another one says is no
+    answer. A name counts as it is written, and a lone word in small letters is none.
+
+    >>> of_named_source("How do I leave honda.com?", [])
     []
     """
-    words = {word.strip("?!.,;:'\"()“”").removesuffix("'s").casefold() for word in question.split()}
-    named = [hit for hit in hits if "." in hit.chunk.title and hit.chunk.title.casefold() in words]
-    return named or list(hits)
+    words = [word.strip(_MARKS).removesuffix("'s") for word in question.split()]
+    folded = {word.casefold() for word in words}
+    of_site = [hit for hit in hits if "." in hit.chunk.title and hit.chunk.title.casefold() in folded]
+    if of_site:
+        return of_site
+
+    behind_first = f" {' '.join(words[1:])} "
+    return sorted(hits, key=lambda hit: not any(f" {name} " in behind_first for name in _names_of(hit.chunk)))
+
+
+def _names_of(chunk: Chunk) -> list[str]:
+    """The title of the chunk's document without its brackets, and who speaks in it, if written as names."""
+    title = chunk.title.partition(" (")[0]
+    return [name for name in (title, *re.findall(_SPEAKER, chunk.text)) if name[:1].isupper()]
 
 
 def _mixed_scores(ranking: Sequence[Hit], share_of_visits: Mapping[str, float], weight: float) -> dict[str, float]:

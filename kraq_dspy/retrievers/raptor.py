@@ -9,7 +9,7 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, prediction
-from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, TreeOfSummaries, VectorStore
+from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, VectorStore
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.signatures import SummarizePassages
@@ -92,7 +92,7 @@ class RaptorRetriever(Retrieving):
     chunks: ChunkSource
     chunk_vectors: VectorStore
     embedder: Embedder
-    tree: TreeOfSummaries
+    tree: SummaryTree
     summaries: NearestTexts
 
     def find(self, request: RetrievalRequest) -> list[Hit]:

@@ -1,6 +1,7 @@
 """Judges whether the documents answer a question, and says so in place of an answer, with questions that they do."""
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,9 +11,10 @@ import dspy
 from kraq_dspy._internal.rag_prediction import REFUSAL, REFUSED, RagPrediction
 from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.vectors.points import words_of
 from kraq_dspy.errors import KraqError
 from kraq_dspy.indexing.refusals.foreign_questions import ABOUT_THE_WHOLE
-from kraq_dspy.indexing.refusals.scoring import HeldScore, PassageScorer
+from kraq_dspy.indexing.refusals.scoring import CountsWords, HeldScore, PassageScorer
 from kraq_dspy.indexing.refusals.threshold import Threshold, read_threshold
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.records import Hit
@@ -21,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 REMEMBERED = 2048
 """Stored questions whose scores a judge keeps."""
+_ADDRESS = r"\b(?:[\w-]{2,}\.)+[a-z]{2,}\b"
 SHOWN = 3
 """Passages nearest to a question that a refusal shows."""
 
@@ -31,7 +34,8 @@ class Answerability:
 
     `score`, in [0, 1], is how much of the question the nearest passages hold; None if it could not be told. `threshold`
     is the score below which this corpus does not answer, None if the index has none; then `is_answerable` is None.
-    `nearest` are the nearest passages, (chunk id, cosine), best first.
+    `nearest` are the nearest passages, (chunk id, cosine), best first. `missing` is a site or file that the question
+    names by its address and no document has, "" for none: then nothing answers, whatever resembles the question.
 
     >>> Answerability(0.2, 0.38, False).is_answerable
     False
@@ -41,6 +45,7 @@ class Answerability:
     threshold: float | None
     is_answerable: bool | None
     nearest: tuple[tuple[str, float], ...] = ()
+    missing: str = ""
 
 
 class AnswerabilityJudge:
@@ -72,8 +77,17 @@ class AnswerabilityJudge:
     def _judged(self, question: str, score: HeldScore, threshold: Threshold | None) -> Answerability:
         if threshold is None:
             return Answerability(score.value, None, None, score.nearest)
+        if missing := self._missing_address(question):
+            return Answerability(score.value, threshold.score, False, score.nearest, missing)
         is_answerable = score.value >= threshold.score or self._is_about_the_whole(question, threshold)
         return Answerability(score.value, threshold.score, is_answerable, score.nearest)
+
+    def _missing_address(self, question: str) -> str:
+        store = self._index.chunk_vectors
+        if not isinstance(store, CountsWords):
+            return ""
+        addresses = re.findall(_ADDRESS, question)
+        return next((each for each in addresses if 0 in store.texts_with(words_of(each))), "")
 
     def holds(self, questions: Sequence[str], vectors: Vectors) -> list[bool]:
         """Which of the questions, given with their embeddings, score at the threshold or above.
@@ -114,7 +128,8 @@ def refusal(index: Index, question: str, judged: Answerability) -> dspy.Predicti
     nearest = judged.nearest[:SHOWN]
     chunks = index.chunks_by_id([chunk_id for chunk_id, _ in nearest])
     hits = [Hit(chunk, cosine, question, "dense") for chunk, (_, cosine) in zip(chunks, nearest, strict=True)]
-    return RagPrediction(answer=REFUSED, hits=hits, source=REFUSAL, threshold=judged.threshold)
+    answer = f"{REFUSED} They have nothing of {judged.missing}." if judged.missing else REFUSED
+    return RagPrediction(answer=answer, hits=hits, source=REFUSAL, threshold=judged.threshold)
 
 
 def is_refusal(prediction: dspy.Prediction) -> bool:
@@ -126,13 +141,13 @@ def is_refusal(prediction: dspy.Prediction) -> bool:
     return bool(prediction.get("source") == REFUSAL)
 
 
-def refusal_text(offered: Sequence[str]) -> str:
-    """A refusal with the questions that the documents do answer, for those who are shown text alone.
+def refusal_text(offered: Sequence[str], answer: str = REFUSED) -> str:
+    """A refusal, the `answer`, with the questions that the documents do answer, for those who are shown text alone.
 
     >>> print(refusal_text(["What is Vanilla?"]))
     The documents do not answer this question. They do answer:
     - What is Vanilla?
     """
     if not offered:
-        return REFUSED
-    return "\n".join([f"{REFUSED} They do answer:", *(f"- {text}" for text in offered)])
+        return answer
+    return "\n".join([f"{answer} They do answer:", *(f"- {text}" for text in offered)])

@@ -55,13 +55,3 @@ def test_metrics_whose_columns_do_not_fit_are_rows_and_no_figure_is_wrapped() ->
 def test_what_stood_out_stands_out_after_the_turn() -> None:
     assert turned(GRID).strong == {(2, 1)}
     assert turned(GRID).rows[2][1] == GRID.rows[0][3]
-
-
-def test_a_grid_that_is_too_wide_is_parted_and_no_word_is_broken() -> None:
-    names = tuple(f"a-long-name-of-metric-{number}" for number in range(8))
-    rows = (("some-system", *(f"{number}.123456789" for number in range(8))),)
-    wide = Grid("", ("question", *names), rows)
-    text = shown(80, wide)
-    assert max(map(len, text.splitlines())) <= 80
-    assert all(name in text for name in names)
-    assert text.count("some-system") > 1  # each part begins with the names

@@ -6,7 +6,7 @@ import pytest
 
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.retrievers import AdaptiveRetriever, DenseRetriever, passage_graph
-from kraq_dspy.retrievers.adaptive import graph_weight, of_named_site
+from kraq_dspy.retrievers.adaptive import graph_weight, of_named_source
 from tests.programs.conftest import Library
 
 
@@ -121,6 +121,28 @@ def test_a_question_that_names_a_site_is_answered_by_that_site_alone() -> None:
         return Hit(Chunk(title, title, 0, 0, 5, "Text.", 1, title), 1.0, "?")
 
     hits = [hit("acme.com"), hit("honda.com"), hit("Dr. Who")]
-    assert of_named_site("How do I leave honda.com's list?", hits) == hits[1:2]
-    assert of_named_site("How do I leave toyota.com?", hits) == hits
-    assert of_named_site("Who is Dr. Who?", hits) == hits
+    assert of_named_source("How do I leave honda.com's list?", hits) == hits[1:2]
+    assert of_named_source("How do I leave toyota.com?", hits) == hits
+    assert of_named_source("Who is Dr. Who?", hits) == hits
+
+
+def test_passages_of_a_title_or_a_speaker_that_a_question_names_come_first() -> None:
+    def hit(title: str, text: str) -> Hit:
+        return Hit(Chunk(title, title, 0, 0, len(text), text, 1, title), 1.0, "?")
+
+    hits = [
+        hit("Blaine", "He sat down."),
+        hit("Ed Wood (film)", "It is of 1994."),
+        hit("Meeting 5", "Ann Berg: It is late.\nOle: Yes."),
+        hit("features", "They are many."),
+    ]
+    first_of = {
+        question: of_named_source(question, hits)[0].chunk.title
+        for question in (
+            "Who directed Ed Wood?",
+            "What did Ann Berg say about it?",
+            "What was said in Meeting 5?",
+            "What are the features?",
+        )
+    }
+    assert list(first_of.values()) == ["Ed Wood (film)", "Meeting 5", "Meeting 5", "Blaine"]

@@ -13,11 +13,12 @@ from kraq_dspy import Index, Scope, Workspace
 from kraq_dspy._internal.rag_prediction import REFUSED
 from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.asset.store.index import THRESHOLD
+from kraq_dspy.eval.metrics.rag import is_refused
 from kraq_dspy.extend import FaqCache
 from kraq_dspy.indexing.refusals.scoring import PassageScorer
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import RefusalSettings, Settings
-from kraq_dspy.workspace.refusing import Answerability, is_refusal
+from kraq_dspy.workspace.refusing import Answerability, is_refusal, refusal_text
 from tests.kept import kept_index
 from tests.orchids import ANSWERED, FOREIGN, ORCHIDS, index_of_orchids
 
@@ -232,3 +233,10 @@ def test_a_question_is_scored_once_whether_it_is_answered_or_refused(
     list(space.stream(ANSWERED[2], refuse=True))
 
     assert scored == [ANSWERED[0], FOREIGN[0], ANSWERED[1], ANSWERED[2]]
+
+
+def test_of_a_site_that_no_document_has_that_is_said(space: Workspace) -> None:
+    prediction = space.ask("Where do vanilla orchids grow, by orchids-online.com?", refuse=True)
+    assert prediction.answer == f"{REFUSED} They have nothing of orchids-online.com."
+    assert is_refused(prediction, prediction.answer)
+    assert refusal_text(["What is Vanilla?"], prediction.answer).startswith(f"{prediction.answer} They do answer:\n")

@@ -76,8 +76,6 @@ def _rows(contents: Mapping[str, Any]) -> dict[str, Any]:
     if contents["change"]:
         rows["change"] = contents["change"]
     rows["encoder"] = f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions"
-    if precisions := contents["passage_precisions"]:
-        rows["encoder"] += f", passages in {' and '.join(precisions)}"
     rows["models"] = models_in_words(manifest.models)
     rows |= {f"replies of {model}": how for model, how in manifest.schemas.items()}
     rows["updated"] = manifest.updated_at
@@ -101,7 +99,6 @@ def _contents_of(index: "Index") -> dict[str, Any]:
     """The facts about an index, by the keys of the JSON; `personal_questions` has the kinds of personal data by the
     question's id."""
     from kraq_dspy.asset.corpus.normalise import find_personal
-    from kraq_dspy.indexing.index.embedding import passage_precisions
     from kraq_dspy.indexing.index.report import located
     from kraq_dspy.records import Merge, Question
 
@@ -118,7 +115,6 @@ def _contents_of(index: "Index") -> dict[str, Any]:
     return {
         "manifest": index.manifest,
         "counts": index.counts(),
-        "passage_precisions": passage_precisions(index),
         "left_out": index.left_out(),
         "merges_by_method": Counter(merge.method for merge in index.all(Merge)),
         "partition_sizes": index.partition_sizes(),

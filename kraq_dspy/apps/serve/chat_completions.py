@@ -257,7 +257,7 @@ def _content(answer: Json) -> str:
     """The answer; a refusal with the questions that the documents do answer, since a client shows this text alone."""
     if not answer["refused"]:
         return str(answer["answer"])
-    return refusal_text([each["text"] for each in answer["next_questions"]])
+    return refusal_text([each["text"] for each in answer["next_questions"]], str(answer["answer"]))
 
 
 def _usage(answer: Json) -> Json:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kraq_dspy.asset.graph.numbered_graph import Ints, NumberedGraph, Part, collector_paused, rows_by_group
+from kraq_dspy.asset.graph.numbered_graph import Ints, NumberedGraph, Part, collector_paused, part_of, rows_by_group
 from kraq_dspy.asset.graph.partition import membership
 from kraq_dspy.records import Community, Entity, Relationship
 from kraq_dspy.settings import CommunitySettings
@@ -98,7 +98,7 @@ class Followed:
         self._join(labels, part)
         strangers = np.flatnonzero(labels < 0)
         if len(strangers):
-            labels[strangers] = labels.max() + 1 + communities_among(_part_of(strangers, part), level, "new")
+            labels[strangers] = labels.max() + 1 + communities_among(part_of(strangers, part), level, "new")
         _, membership = np.unique(labels, return_inverse=True)
         return parts_by(membership.astype(np.int64), part)
 
@@ -172,14 +172,6 @@ def parts_by(membership: Ints, part: Part) -> list[Part]:
         sources, targets = position[part.sources[own]], position[part.targets[own]]
         parts.append(Part(part.nodes[rows], part.links[own], sources, targets))
     return sorted(parts, key=lambda each: (-len(each.nodes), int(each.nodes[0])))
-
-
-def _part_of(nodes: Ints, part: Part) -> Part:
-    """Take some nodes of `part`, by position, with the links among them."""
-    position = np.full(len(part.nodes), -1, dtype=np.int64)
-    position[nodes] = np.arange(len(nodes))
-    inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))
-    return Part(part.nodes[nodes], part.links[inside], position[part.sources[inside]], position[part.targets[inside]])
 
 
 def _by_document(membership: Ints, chunk_ids: Sequence[Sequence[str]], document_of: Mapping[str, str]) -> Ints:

@@ -78,6 +78,14 @@ class NumberedGraph:
         )
 
 
+def part_of(nodes: Ints, part: Part) -> Part:
+    """Take some nodes of `part`, by position, with the links among them."""
+    position = np.full(len(part.nodes), -1, dtype=np.int64)
+    position[nodes] = np.arange(len(nodes))
+    inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))
+    return Part(part.nodes[nodes], part.links[inside], position[part.sources[inside]], position[part.targets[inside]])
+
+
 def _require_sound(link: Relationship, number_of: Mapping[str, int]) -> None:
     """Raises ValueError for a link to what is not there, or one without a weight above 0."""
     for end in (link.source_id, link.target_id):

@@ -1,4 +1,4 @@
-"""Parts a graph into communities: Leiden by graspologic-native or igraph, other algorithms by igraph and cdlib.
+"""Parts a graph into communities: Leiden by graspologic-native, other algorithms by igraph and cdlib.
 
 graspologic-native (MIT) comes with kraq. igraph, and cdlib that needs it, are in the extra "communities": igraph's
 license is the GPL.
@@ -11,7 +11,6 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,63 +20,35 @@ from kraq_dspy.asset.graph.numbered_graph import Ints, Part
 from kraq_dspy.errors import MissingExtraError, needs
 from kraq_dspy.settings import CommunitySettings
 
-DEFAULT_ENGINE = "graspologic"
-"""What "auto" means where no index says otherwise."""
-
-_ITERATIONS = 2  # of both engines; more gave the same modularity to three digits on 100,000 entities
+_ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 _LEAST_RESOLUTION = 1e-200  # graspologic refuses 0; below the inverse of a graph's weight, all are the same
 _generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
 
 
-def with_engine(settings: CommunitySettings, recorded: CommunitySettings | None = None) -> CommunitySettings:
-    """The settings with the engine of Leiden that runs: "auto" is that of an index which `recorded` these, else the
-    default one. Where igraph made the index and is not installed, it is the default one, too."""
-    engine = settings.engine
-    own = recorded.engine if recorded is not None else "auto"
-    if engine == "auto":
-        engine = DEFAULT_ENGINE if own == "auto" else own
-    if engine == own == "igraph" and settings.algorithm == "leiden" and not _has_igraph():
-        engine = DEFAULT_ENGINE
-    return replace(settings, engine=engine)
-
-
 def require_engine(settings: CommunitySettings) -> None:
-    """Raises MissingExtraError where the settings ask for igraph and it is not installed."""
-    if _uses_igraph(settings) and not _has_igraph():
+    """Raises MissingExtraError where the settings name an algorithm of igraph's and it is not installed."""
+    if settings.algorithm != "leiden" and importlib.util.find_spec("igraph") is None:
         raise MissingExtraError("igraph", "communities", _purpose(settings))
 
 
-def _uses_igraph(settings: CommunitySettings) -> bool:
-    return settings.algorithm != "leiden" or settings.engine == "igraph"
-
-
-def _has_igraph() -> bool:
-    return importlib.util.find_spec("igraph") is not None
-
-
 def _purpose(settings: CommunitySettings) -> str:
-    if settings.algorithm == "leiden":
-        return "The engine 'igraph' of Leiden"
     return f"The community algorithm {settings.algorithm!r}"
 
 
 def membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
-    """The community of each node, numbered from 0, by the algorithm and the engine of the settings.
+    """The community of each node, numbered from 0, by the algorithm of the settings.
 
     Relationships between the same two entities add their `weights`, one for each link of `part`. An entity without a
     link is a community of one. Raises MissingExtraError.
     """
     if not len(part.links):
         return np.arange(len(part.nodes))
-    labels = (
-        _by_igraph(part, weights, settings, seed)
-        if _uses_igraph(settings)
-        else _by_graspologic(part, weights, settings, seed)
-    )
+    algorithm = _by_leiden if settings.algorithm == "leiden" else _by_igraph
+    labels = algorithm(part, weights, settings, seed)
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def _by_graspologic(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
+def _by_leiden(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
     """Leiden, of links that it would misread: of several between two nodes it keeps the last, it forgets nodes without
     one, and their order changes what it finds."""
     from graspologic_native import leiden
@@ -121,11 +92,7 @@ def _by_igraph(part: Part, weights: NDArray[np.float64], settings: CommunitySett
     graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
     each = weights.tolist()
     with _igraph_random(seed):
-        if settings.algorithm == "leiden":
-            clustering = graph.community_leiden(
-                objective_function="modularity", weights=each, resolution=settings.resolution, n_iterations=_ITERATIONS
-            )
-        elif settings.algorithm == "louvain":
+        if settings.algorithm == "louvain":
             clustering = graph.community_multilevel(weights=each)
         elif settings.algorithm == "infomap":
             clustering = graph.community_infomap(edge_weights=each)

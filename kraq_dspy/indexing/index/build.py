@@ -18,7 +18,7 @@ from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.formats.apart import end_reading
 from kraq_dspy.asset.corpus.load import has_same_text, is_about_labels
-from kraq_dspy.asset.graph.partition import require_engine, with_engine
+from kraq_dspy.asset.graph.partition import require_engine
 from kraq_dspy.asset.label_names import MENTIONED, possible_names
 from kraq_dspy.asset.scope import NOBODY
 from kraq_dspy.asset.store.index import Index
@@ -28,7 +28,6 @@ from kraq_dspy.embedded_model import analyst
 from kraq_dspy.errors import ConfigError, CorpusError, counted
 from kraq_dspy.indexing.faq.sources import flag_stale
 from kraq_dspy.indexing.index import opening
-from kraq_dspy.indexing.index.embedding import passage_encoder
 from kraq_dspy.indexing.index.finishing import (
     FINISHED,
     BuildParts,
@@ -50,7 +49,7 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.extract_graph import ExtractNames
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Community, Document, Extraction, Failure, Usage, usage_by_stage
+from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.state import load_state
 
@@ -192,7 +191,6 @@ class Builder(BuildParts):
     stale_answers: int = 0
     labels_by_function: bool = False  # whether a caller in Python gave a function that labels documents
     was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
-    engine_change: str = ""  # "asked for" or "missing": why another engine than the one that made the index runs Leiden
 
     def __post_init__(self) -> None:
         self._documents_before = self.index.count(Document)
@@ -228,7 +226,6 @@ class Builder(BuildParts):
             index, settings, models, embedder, kraq, steps, progress, random_questions,
             owns_models=models is not options.get("lm"),
             labels_by_function=options.get("labels") is not None,
-            engine_change=_engine_change(recorded, settings, options),
         )  # fmt: skip
 
     async def __aenter__(self) -> "Builder":
@@ -401,7 +398,7 @@ class Builder(BuildParts):
             store,
             ids,
             absent_points(),
-            passage_encoder(self.index, self.embedder, sum(chunk_id not in stored for chunk_id in ids)),
+            self.embedder.encode_passages,
             "embed",
             self.progress,
             is_stopped=is_stopped,
@@ -447,7 +444,6 @@ class Builder(BuildParts):
     async def finish(self) -> None:
         """Lead the build from extractions to questions; of a finished index that is as its corpus, nothing is made
         again."""
-        self._take_engine()
         stages = Following(self) if self.stable and self.was_finished else Finishing(self)
         if self._is_as_before() and is_whole(self):
             await stages.leave()
@@ -456,14 +452,6 @@ class Builder(BuildParts):
             note_communities(self)
         if self.was_finished is not None:
             settle_finished(self)
-
-    def _take_engine(self) -> None:
-        """Find communities anew if another engine was asked for, so that each partition is of one engine; keep them if
-        the engine that found them is missing, and tell of it."""
-        if not self.engine_change or not self.index.count(Community):
-            return
-        self.stable = self.engine_change == "missing"
-        self.problems.append(_ENGINE_CHANGES[self.engine_change].format(engine=self.settings.communities.engine))
 
     def _is_as_before(self) -> bool:
         """Whether an earlier build finished the index, and this one found nothing in its corpus to change."""
@@ -549,11 +537,9 @@ def _recorded(out: Path) -> Manifest | None:
 
 
 def _settings_and_embedder(recorded: Manifest | None, options: BuildOptions) -> tuple[Settings, Embedder]:
-    """The settings name the encoder and the engine of Leiden as they are; an encoder that is given stands in the place
-    of theirs. An index that is there keeps its precision and its engine, unless the settings name others."""
+    """The settings name the encoder as it is; an encoder that is given stands in the place of theirs. An index that is
+    there keeps its precision, unless the settings name another."""
     settings = options.get("settings") or Settings()
-    communities = with_engine(settings.communities, recorded.settings.communities if recorded else None)
-    settings = dataclasses.replace(settings, communities=communities)
     given = options.get("embedder")
     if given is not None:
         return settings, as_embedder(given)
@@ -561,26 +547,6 @@ def _settings_and_embedder(recorded: Manifest | None, options: BuildOptions) -> 
     made_by = recorded.encoder_name if recorded is not None and settings.encoder.precision == "auto" else ""
     settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder, made_by))
     return settings, load_embedder(settings.encoder)
-
-
-_ENGINE_CHANGES = {
-    "asked for": "Another engine of Leiden than the settings name made this index. {engine} found communities anew.",
-    "missing": (
-        "igraph found the communities of this index, and it is not installed. They stay, and the engine {engine} finds "
-        "those of what is new. To find all by {engine}: kraq update DIR CORPUS --recluster."
-    ),
-}
-
-
-def _engine_change(recorded: Manifest | None, settings: Settings, options: BuildOptions) -> str:
-    """Why Leiden, if it made the index and is asked for now, runs by another engine: a key of `_ENGINE_CHANGES`."""
-    if recorded is None:
-        return ""
-    before, now = recorded.settings.communities, settings.communities
-    if not before.algorithm == now.algorithm == "leiden" or before.engine in ("auto", now.engine):
-        return ""
-    named = (options.get("settings") or Settings()).communities.engine
-    return "missing" if named in ("auto", before.engine) else "asked for"
 
 
 def _models_of(options: BuildOptions, settings: Settings, embedder: Embedder) -> LanguageModels:

@@ -6,13 +6,11 @@ the documents, chunks, entities and relationships of a rebuild, and nothing that
 rather than found anew, since Leiden moves half of them for 1 % more text: the partition is whole, but not a rebuild's.
 """
 
-import dataclasses
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Unpack
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy.asset.graph.partition import with_engine
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.indexing.index.build import BY_FUNCTION, Builder, abuild_index
@@ -21,7 +19,6 @@ from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
 from kraq_dspy.indexing.index.report import BuildOptions, BuildReport
 from kraq_dspy.models.lms.roles import names_models
 from kraq_dspy.records import Document, Failure
-from kraq_dspy.settings import Settings
 
 
 def add_documents(
@@ -94,10 +91,6 @@ def update_index(
     """
     _refuse_import(Path(path))
     options = _with_settings(path, options)
-    if recluster:  # names an engine, which finds all communities anew if another one made the index
-        settings = options.get("settings") or Settings()
-        communities = with_engine(settings.communities, settings.communities)
-        options["settings"] = dataclasses.replace(settings, communities=communities)
     _require_labels_again(path, options, "update_index")
     return run_coroutine(abuild_index(corpus, path, stable=not recluster, replace=True, **options))
 

@@ -21,7 +21,6 @@ from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.refusals.foreign_questions import ABOUT_THE_WHOLE, FOREIGN
 from kraq_dspy.indexing.refusals.scoring import PassageScorer
-from kraq_dspy.models.embedders.automatic import AutomaticEmbedder
 from kraq_dspy.models.embedders.packaged_embedder import PackagedEmbedder
 from kraq_dspy.ports import Embedder, SilentProgress, Vectors
 from kraq_dspy.records import content_id
@@ -130,7 +129,7 @@ _BY_PACKAGED_ENCODER: dict[tuple[str, tuple[str, ...]], Vectors] = {}
 
 def _encoded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """Each packaged encoder encodes them once in a process: its name says all that its vectors depend on."""
-    if not isinstance(embedder, PackagedEmbedder | AutomaticEmbedder):
+    if not isinstance(embedder, PackagedEmbedder):
         return embedder.encode_queries(texts)
 
     key = embedder.name, tuple(texts)

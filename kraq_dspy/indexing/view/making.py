@@ -17,7 +17,6 @@ from pathlib import Path
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset import consent
-from kraq_dspy.asset.graph.partition import with_engine
 from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point
@@ -105,10 +104,9 @@ class ViewFinishing(Finishing):
 
 def _own_settings(settings: Settings) -> Settings:
     """Take the settings of the whole index, but nothing that leads elsewhere: a view lies on this
-    machine, and asks nobody. Where the engine that found its communities is missing, the default one does."""
+    machine, and asks nobody."""
     bare = consent.without_encoder(consent.without_models(settings))
-    communities = with_engine(settings.communities, settings.communities)
-    return dataclasses.replace(bare, store=StoreSettings(), communities=communities)
+    return dataclasses.replace(bare, store=StoreSettings())
 
 
 def _take_documents(whole: Index, view: Index, document_ids: Collection[str]) -> None:

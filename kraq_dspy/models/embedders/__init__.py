@@ -4,7 +4,6 @@ import dataclasses
 
 from kraq_dspy.asset.consent import own_key
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.embedders.automatic import AutomaticEmbedder
 from kraq_dspy.models.embedders.packaged_embedder import MINILM, PACKAGED_MODELS, PackagedEmbedder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.models.machine import precision_of
@@ -33,8 +32,6 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             reply_mb=settings.reply_mb,
         )
     precision = _precision(settings)
-    if precision == "auto":
-        return AutomaticEmbedder(settings)
     if precision in _PACKAGED_PRECISIONS:
         return PackagedEmbedder(
             settings.name,
@@ -57,9 +54,8 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
 def resolve_encoder(settings: EncoderSettings, made_by: str = "") -> EncoderSettings:
     """The settings with the precision that "auto" means for this encoder, on this machine.
 
-    An index keeps these, so that it is opened with the same precision on a machine with another processor. MiniLM's
-    "auto" stays, since its vectors are the same everywhere or can be compared (`AutomaticEmbedder`); for an index that
-    is there, `made_by` its encoder of that name, it means the index's own precision.
+    An index keeps these, so that it is opened with the same precision on a machine with another processor. For an index
+    that is there, `made_by` its encoder of that name, MiniLM's "auto" means the index's own precision.
     """
     if settings.precision != "auto" or settings.api_base is not None:
         return settings
@@ -72,8 +68,7 @@ def _kept_precision(settings: EncoderSettings, made_by: str) -> str:
     precision = rest.partition(" ")[0]
     if settings.name != MINILM or model != PACKAGED_MODELS[MINILM].name or precision not in ENCODER_PRECISIONS:
         return ""
-    needs_processor = precision in ("auto", *_PACKAGED_PRECISIONS)
-    return precision if _on_processor(settings) or not needs_processor else ""
+    return precision if _on_processor(settings) or precision not in _PACKAGED_PRECISIONS else ""
 
 
 _PACKAGED_PRECISIONS = {model.precision: name for name, model in PACKAGED_MODELS.items()}
@@ -86,8 +81,6 @@ def _on_processor(settings: EncoderSettings) -> bool:
 def _precision(settings: EncoderSettings) -> str:
     on_processor = _on_processor(settings)
     if settings.precision == "auto":
-        if settings.name == MINILM and on_processor:
-            return "auto"
         packaged = PACKAGED_MODELS.get(settings.name)
         return packaged.precision if packaged and on_processor else precision_of("auto")
 

@@ -20,7 +20,7 @@ from typing import Any
 from kraq_dspy._internal.package_file import PackageFile
 from kraq_dspy.errors import TOO_LITTLE_MEMORY, MissingExtraError, ModelError, lacks_memory, needs
 
-WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+WEIGHTS = "model.safetensors"
 Tokenize = Callable[[list[str]], list[list[int]]]
 
 MINILM_WEIGHTS = PackageFile(
@@ -232,19 +232,6 @@ def _read(path: Path, default: Any) -> Any:
         raise ModelError(f"{str(path)!r} cannot be read ({error}). Save or download the model again.") from error
 
 
-def is_plain_bert(folder: Path, config: Any) -> bool:
-    """Whether the folder holds a BERT of the usual kind, in one safetensors file."""
-    return (
-        config.get("model_type") == "bert"
-        and config.get("hidden_act") == "gelu"
-        and config.get("position_embedding_type", "absolute") == "absolute"
-        and not config.get("is_decoder", False)
-        and (folder / TOKENIZER).is_file()
-        and (folder / WEIGHTS).is_file()
-        and "encoder.layer.0.attention.output.LayerNorm.weight" in _names_of_tensors(folder / WEIGHTS)
-    )
-
-
 def tokenizer_of(file: Path, max_tokens: int | None) -> Tokenize:
     with needs("tokenizers", "", "The sentence encoder"):
         from tokenizers import Tokenizer
@@ -256,11 +243,3 @@ def tokenizer_of(file: Path, max_tokens: int | None) -> Tokenize:
     else:
         tokenizer.enable_truncation(max_tokens)
     return lambda texts: [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-
-
-def _names_of_tensors(file: Path) -> set[str]:
-    """List the names without "bert.", from the JSON at the head of a safetensors file."""
-    with open(file, "rb") as weights:
-        length = int.from_bytes(weights.read(8), "little")
-        tensors = json.loads(weights.read(length))
-    return {name.removeprefix("bert.") for name in tensors}

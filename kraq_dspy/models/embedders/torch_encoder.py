@@ -10,21 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
-from torch.nn.functional import gelu, layer_norm, linear, normalize, scaled_dot_product_attention
+from torch.nn.functional import normalize
 
 from kraq_dspy.errors import needs
-from kraq_dspy.models.embedders.model_folder import (
-    TOKENIZER,
-    WEIGHTS,
-    ModelFolder,
-    Tokenize,
-    clear_errors,
-    is_plain_bert,
-    quiet_transformers,
-    tokenizer_of,
-)
+from kraq_dspy.models.embedders.model_folder import ModelFolder, Tokenize, clear_errors, quiet_transformers
 from kraq_dspy.ports import Vectors
 
 _STEP = 16  # tokens; texts are padded to a multiple of it
@@ -53,11 +43,7 @@ class _PlainEncoder:
         self, folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, device: str
     ) -> None:
         with clear_errors(folder.path):
-            if is_plain_bert(folder.path, folder.config):
-                self._forward: Any = _Bert(folder, torch.bfloat16 if precision == "bf16" else torch.float32, device)
-                self._tokenize, self._padding = tokenizer_of(folder.path / TOKENIZER, max_tokens), 0
-            else:
-                self._forward, self._tokenize, self._padding = _through_transformers(folder.path, max_tokens, device)
+            self._forward, self._tokenize, self._padding = _through_transformers(folder.path, max_tokens, device)
         self._folder, self._max_tokens, self._batch_size, self._device = folder, max_tokens, batch_size, device
         self._autocast = torch.autocast(device, torch.bfloat16, enabled=precision == "bf16")
         self._lock = threading.Lock()
@@ -102,54 +88,6 @@ class _PlainEncoder:
         else:
             pooled = (hidden * mask.unsqueeze(2)).sum(1) / mask.sum(1, keepdim=True)
         return normalize(pooled, dim=1).cpu()
-
-
-class _Bert:
-    """BERT (Devlin et al., 2019) in plain torch: transformers' own takes 150 MB and 2 s for its import.
-
-    With `dtype` bfloat16 the matrix products are made in it; sums, norms and the result stay in float32.
-    """
-
-    def __init__(self, folder: ModelFolder, dtype: torch.dtype, device: str) -> None:
-        self._heads: int = folder.config["num_attention_heads"]
-        self._layers: int = folder.config["num_hidden_layers"]
-        self._epsilon: float = folder.config.get("layer_norm_eps", 1e-12)
-        self._weights = {
-            name.removeprefix("bert."): tensor.to(dtype if tensor.ndim == 2 and ".layer." in name else torch.float32)
-            for name, tensor in load_file(folder.path / WEIGHTS, device=device).items()
-            if tensor.is_floating_point()
-        }
-
-    def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """float32 `[batch, length, width]` from int64 ids and a mask (1 for tokens), both `[batch, length]`."""
-        words, positions, kinds = (
-            self._weights[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
-        )
-
-        hidden = self._norm(words[ids] + positions[: ids.shape[1]] + kinds[0], "embeddings.LayerNorm")
-        visible = mask.bool()[:, None, None, :]
-        for layer in (f"encoder.layer.{number}" for number in range(self._layers)):
-            query, key, value = (
-                self._linear(hidden, f"{layer}.attention.self.{part}")
-                .view(*hidden.shape[:2], self._heads, -1)
-                .transpose(1, 2)
-                for part in ("query", "key", "value")
-            )
-
-            mixed = scaled_dot_product_attention(query, key, value, attn_mask=visible).transpose(1, 2).flatten(2)
-            attended = self._linear(mixed, f"{layer}.attention.output.dense")
-            hidden = self._norm(hidden + attended, f"{layer}.attention.output.LayerNorm")
-
-            inner = gelu(self._linear(hidden, f"{layer}.intermediate.dense"))
-            hidden = self._norm(hidden + self._linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
-        return hidden
-
-    def _linear(self, hidden: Tensor, name: str) -> Tensor:
-        return linear(hidden, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
-
-    def _norm(self, hidden: Tensor, name: str) -> Tensor:
-        weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
-        return layer_norm(hidden, weight.shape, weight, bias, self._epsilon)
 
 
 def _through_transformers(path: Path, max_tokens: int | None, device: str) -> tuple[Any, Tokenize, int]:

@@ -4,7 +4,6 @@ import random
 import re
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -125,33 +124,3 @@ def clearer(error: lm15.LM15Error, model: str, where: str) -> lm15.LM15Error | K
     if isinstance(error, lm15.InvalidRequestError) and CONTEXT_OVERFLOW.search(error.message):
         return lm15.ContextLengthError(error.message, provider=error.provider, status=error.status)
     return error
-
-
-class Pace:
-    """How long a server's last hundred answers took: by that, a request that hangs is given up before its time limit,
-    and asked anew.
-
-    >>> pace = Pace()
-    >>> for _ in range(20):
-    ...     pace.took(2.0)
-    >>> pace.is_late(3.9), pace.is_late(4.1)
-    (False, True)
-    """
-
-    def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=100)
-        self._answers = self._given_up = 0
-
-    def took(self, seconds: float) -> None:
-        self._seconds.append(seconds)
-        self._answers += 1
-
-    def is_late(self, waited_s: float) -> bool:
-        """Whether to give an answer up that was waited for so long: twice what 95 of a hundred took, and half a second.
-        Not where fewer than 20 are known, or one in twenty was given up already: a server that pauses is not asked for
-        everything twice."""
-        if len(self._seconds) < 20 or self._given_up >= self._answers / 20:
-            return False
-        is_late = waited_s > max(0.5, 2 * sorted(self._seconds)[int(0.95 * (len(self._seconds) - 1))])
-        self._given_up += is_late
-        return is_late

@@ -26,7 +26,7 @@ def link(source: str, target: str, weight: float = 1.0, chunks: Sequence[str] = 
     return Relationship(f"{source}-{target}", source, target, "knows", "", weight, tuple(chunks))
 
 
-ENGINES = ("graspologic", "igraph")
+ALGORITHMS = ("leiden", "louvain")  # by graspologic-native, and by igraph
 
 
 def any_graph() -> tuple[list[Entity], list[Relationship]]:
@@ -184,12 +184,11 @@ def test_weights_decide_for_infomap_too(between: float, found: list[str]) -> Non
     assert sorted(members(find_communities(ENTITIES[:6], links, CommunitySettings(algorithm="infomap")))) == found
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("resolution", "found"), [(0, ["ABCDEF", "G"]), (0.05, ["ABCDEF", "G"]), (1.0, ["ABC", "DEF", "G"])]
 )
-def test_a_lower_resolution_makes_larger_communities(resolution: float, found: list[str], engine: str) -> None:
-    settings = CommunitySettings(resolution=resolution, engine=engine)
+def test_a_lower_resolution_makes_larger_communities(resolution: float, found: list[str]) -> None:
+    settings = CommunitySettings(resolution=resolution)
     assert sorted(members(find_communities(ENTITIES, LINKS, settings))) == found
 
 
@@ -340,10 +339,10 @@ def test_every_process_finds_the_same_whatever_its_hash_seed() -> None:
     assert len(outputs) == 1
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_threads_find_the_same(engine: str) -> None:
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_threads_find_the_same(algorithm: str) -> None:
     entities, links = ring_of_cliques(30, 4)
-    settings = CommunitySettings(max_size=3, engine=engine)
+    settings = CommunitySettings(max_size=3, algorithm=algorithm)
     alone = find_communities(entities, links, settings)
     with ThreadPoolExecutor(8) as pool:
         communities = list(pool.map(lambda _: find_communities(entities, links, settings), range(16)))
@@ -351,7 +350,7 @@ def test_threads_find_the_same(engine: str) -> None:
 
 
 def test_igraph_draws_from_python_again_afterwards() -> None:
-    find_communities(*ring_of_cliques(30, 4), CommunitySettings(engine="igraph"))
+    find_communities(*ring_of_cliques(30, 4), CommunitySettings(algorithm="louvain"))
     random.seed(5)
     state = random.getstate()
     first = igraph.Graph.Erdos_Renyi(n=30, m=40).get_edgelist()
@@ -360,32 +359,28 @@ def test_igraph_draws_from_python_again_afterwards() -> None:
     assert igraph.Graph.Erdos_Renyi(n=30, m=40).get_edgelist() == first
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_finding_communities_leaves_pythons_random_numbers_alone(engine: str) -> None:
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_finding_communities_leaves_pythons_random_numbers_alone(algorithm: str) -> None:
     random.seed(1)
     state = random.getstate()
-    find_communities(ENTITIES, LINKS, CommunitySettings(engine=engine))
+    find_communities(ENTITIES, LINKS, CommunitySettings(algorithm=algorithm))
     assert random.getstate() == state
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_seed_is_part_of_the_result(engine: str) -> None:
-    settings = [CommunitySettings(seed=seed, engine=engine) for seed in range(4)]
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_seed_is_part_of_the_result(algorithm: str) -> None:
+    settings = [CommunitySettings(seed=seed, algorithm=algorithm) for seed in range(4)]
     results = {repr(find_communities(*any_graph(), each)) for each in settings}
     assert len(results) > 1
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "engine"),
-    [("leiden", "graspologic"), *((each, "igraph") for each in ("leiden", "louvain", "infomap", "label_propagation")),
-     *((each, "igraph") for each in OF_CDLIB)],
-)  # fmt: skip
-def test_every_algorithm_parts_two_cliques_and_a_loner(algorithm: str, engine: str) -> None:
+@pytest.mark.parametrize("algorithm", ["leiden", "louvain", "infomap", "label_propagation", *OF_CDLIB])
+def test_every_algorithm_parts_two_cliques_and_a_loner(algorithm: str) -> None:
     entities = [entity(name) for name in "ABCDEFGHI"]
     pairs = [*itertools.combinations("ABCD", 2), *itertools.combinations("EFGH", 2), ("D", "E")]
     links = [link(a, b) for a, b in pairs]
     state = random.getstate()
-    settings = CommunitySettings(algorithm=algorithm, engine=engine, max_size=4, seed=1)
+    settings = CommunitySettings(algorithm=algorithm, max_size=4, seed=1)
     communities = find_communities(entities, links, settings)
     assert sorted(members(communities)) == ["ABCD", "EFGH", "I"]
     assert communities == find_communities(entities[::-1], links[::-1], settings)

@@ -1,4 +1,4 @@
-"""Tests what graspologic-native would misread, which engine runs, and what happens where igraph is not installed."""
+"""Tests what graspologic-native would misread, and what happens where igraph is not installed."""
 
 import importlib.util
 import random
@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from kraq_dspy.asset.graph.numbered_graph import NumberedGraph, Part
-from kraq_dspy.asset.graph.partition import membership, require_engine, seed_of, with_engine
+from kraq_dspy.asset.graph.partition import membership, require_engine, seed_of
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.settings import OF_CDLIB, CommunitySettings
 from tests.asset.graph.test_communities import any_graph, entity, link
 
-BY_GRASPOLOGIC, BY_IGRAPH = CommunitySettings(engine="graspologic"), CommunitySettings(engine="igraph")
+LEIDEN = CommunitySettings()
 
 
 def part_of(nodes: int, pairs: list[tuple[int, int]]) -> Part:
@@ -38,25 +38,25 @@ def test_parallel_links_add_their_weights_in_whatever_direction_they_point() -> 
     # In a row of four, the middle pair stays together if its three links count 12, and parts if only the last counts.
     row = part_of(4, [(0, 1), (1, 2), (2, 1), (1, 2), (2, 3)])
     weights = np.array([3.0, 5.0, 6.0, 1.0, 3.0])
-    assert grouped(membership(row, weights, BY_GRASPOLOGIC, "")) == [[0, 1, 2, 3]]
+    assert grouped(membership(row, weights, LEIDEN, "")) == [[0, 1, 2, 3]]
     once = part_of(4, [(0, 1), (1, 2), (2, 3)])
-    assert grouped(membership(once, np.array([3.0, 1.0, 3.0]), BY_GRASPOLOGIC, "")) == [[0, 1], [2, 3]]
+    assert grouped(membership(once, np.array([3.0, 1.0, 3.0]), LEIDEN, "")) == [[0, 1], [2, 3]]
 
 
 def test_the_order_and_the_direction_of_links_do_not_matter() -> None:
     graph = NumberedGraph(*any_graph())
     part = graph.everything()
     pairs = list(zip(part.sources.tolist(), part.targets.tolist(), strict=True))
-    expected = membership(part, graph.weights, BY_GRASPOLOGIC, "seed").tolist()
+    expected = membership(part, graph.weights, LEIDEN, "seed").tolist()
     for seed in range(5):
         draw = random.Random(seed)
         turned = [pair if draw.random() < 0.5 else pair[::-1] for pair in draw.sample(pairs, len(pairs))]
-        found = membership(part_of(len(part.nodes), turned), np.ones(len(turned)), BY_GRASPOLOGIC, "seed")
+        found = membership(part_of(len(part.nodes), turned), np.ones(len(turned)), LEIDEN, "seed")
         assert found.tolist() == expected
 
 
 def test_nodes_without_a_link_are_communities_of_one() -> None:
-    found = membership(part_of(6, [(1, 2), (4, 4)]), np.ones(2), BY_GRASPOLOGIC, "")
+    found = membership(part_of(6, [(1, 2), (4, 4)]), np.ones(2), LEIDEN, "")
     assert grouped(found) == [[0], [1, 2], [3], [4], [5]]
     assert sorted(set(found.tolist())) == list(range(5))
 
@@ -81,53 +81,27 @@ def test_every_process_finds_the_same() -> None:
     assert len({run.stdout for run in runs}) == 1
 
 
-def test_both_engines_find_communities_of_the_same_modularity() -> None:
+def test_its_communities_have_the_modularity_of_igraphs_leiden() -> None:
     graph = NumberedGraph(*any_graph())
     part = graph.everything()
     peer = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
-    found = {
-        settings.engine: np.mean([
-            peer.modularity(membership(part, graph.weights, settings, str(seed)).tolist()) for seed in range(20)
-        ])
-        for settings in (BY_GRASPOLOGIC, BY_IGRAPH)
-    }  # fmt: skip
-    assert found["graspologic"] == pytest.approx(found["igraph"], abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("named", "recorded", "engine"),
-    [
-        ("auto", None, "graspologic"), ("auto", "auto", "graspologic"), ("auto", "igraph", "igraph"),
-        ("auto", "graspologic", "graspologic"), ("igraph", "graspologic", "igraph"),
-        ("graspologic", "igraph", "graspologic"), ("igraph", None, "igraph"),
-    ],
-)  # fmt: skip
-def test_auto_is_the_engine_of_the_index_and_for_a_new_one_graspologic(
-    named: str, recorded: str | None, engine: str
-) -> None:
-    before = None if recorded is None else CommunitySettings(engine=recorded)
-    assert with_engine(CommunitySettings(engine=named), before).engine == engine
-
-
-@pytest.mark.usefixtures("without_igraph")
-def test_where_igraph_made_an_index_and_is_not_installed_graspologic_goes_on() -> None:
-    assert with_engine(CommunitySettings(), BY_IGRAPH).engine == "graspologic"
-    assert with_engine(BY_IGRAPH, BY_IGRAPH).engine == "graspologic"
-    require_engine(with_engine(BY_IGRAPH, BY_IGRAPH))
+    ours = [peer.modularity(membership(part, graph.weights, LEIDEN, str(seed)).tolist()) for seed in range(20)]
+    random.seed(0)
+    theirs = [
+        peer.community_leiden("modularity", weights=graph.weights.tolist(), n_iterations=2).modularity
+        for _ in range(20)
+    ]
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), abs=0.01)
 
 
 @pytest.mark.usefixtures("without_igraph")
 @pytest.mark.parametrize(
     "settings",
-    [
-        BY_IGRAPH,
-        *(CommunitySettings(algorithm=name) for name in ("louvain", "infomap", "label_propagation", *OF_CDLIB)),
-    ],
+    [CommunitySettings(algorithm=name) for name in ("louvain", "infomap", "label_propagation", *OF_CDLIB)],
     ids=lambda settings: settings.algorithm,
 )
 def test_whatever_needs_igraph_says_how_to_install_it(settings: CommunitySettings) -> None:
-    name = "'igraph' of Leiden" if settings.algorithm == "leiden" else repr(settings.algorithm)
-    message = rf"{name} needs the package 'igraph'.*pip install 'kraq-dspy\[communities\]'.*GPL"
+    message = rf"{settings.algorithm!r} needs the package 'igraph'.*pip install 'kraq-dspy\[communities\]'.*GPL"
     with pytest.raises(MissingExtraError, match=message):
         require_engine(settings)
     with pytest.raises(MissingExtraError, match=message):

@@ -112,7 +112,7 @@ def test_prefixes_go_before_queries_and_passages_and_into_the_name(minilm: Packa
 
     np.testing.assert_array_equal(prefixed.encode_queries(["cat"]), minilm.encode_queries(["query: cat"]))
     np.testing.assert_array_equal(prefixed.encode_passages(["cat"]), minilm.encode_queries(["passage: cat"]))
-    assert prefixed.name == "all-MiniLM-L6-v2 auto query='query: ' passage='passage: '"
+    assert prefixed.name == "all-MiniLM-L6-v2 int8 query='query: ' passage='passage: '"
     assert minilm.name == "all-MiniLM-L6-v2 int8"
 
 
@@ -125,8 +125,8 @@ def test_no_text_and_text_that_utf8_cannot_write(minilm: PackagedEmbedder, texts
 
 
 def test_minilm_is_the_packaged_one_unless_another_precision_or_device_is_set() -> None:
-    assert resolve_encoder(EncoderSettings()) == EncoderSettings()  # on every machine
-    assert load_embedder(EncoderSettings()).name == "all-MiniLM-L6-v2 auto"
+    assert resolve_encoder(EncoderSettings()).precision == "int8"  # on every machine
+    assert load_embedder(EncoderSettings()).name == "all-MiniLM-L6-v2 int8"
     assert load_embedder(EncoderSettings(precision="int8")).name == "all-MiniLM-L6-v2 int8"
     assert load_embedder(EncoderSettings(precision="fp32")).name == "all-MiniLM-L6-v2 fp32"
     assert resolve_encoder(EncoderSettings(device="cuda")).precision in ("fp32", "bf16")
@@ -134,6 +134,24 @@ def test_minilm_is_the_packaged_one_unless_another_precision_or_device_is_set() 
         load_embedder(EncoderSettings("bge-small", precision="int8"))
     with pytest.raises(ConfigError, match="the encoder is 'minilm', its device 'cuda'"):
         load_embedder(EncoderSettings(precision="int8", device="cuda"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "made_by", "precision"),
+    [
+        (EncoderSettings(), "", "int8"),
+        (EncoderSettings(), "all-MiniLM-L6-v2 bf16 query='q '", "bf16"),
+        (EncoderSettings(), "all-MiniLM-L6-v2 by dspy.Embedder", "int8"),
+        (EncoderSettings(precision="fp32"), "all-MiniLM-L6-v2 int8", "fp32"),
+        (EncoderSettings("multilingual-e5-small"), "all-MiniLM-L6-v2 bf16", "int4"),
+    ],
+)
+def test_auto_means_what_an_index_has_already(settings: EncoderSettings, made_by: str, precision: str) -> None:
+    assert resolve_encoder(settings, made_by).precision == precision
+
+
+def test_auto_on_a_graphics_card_is_not_what_only_a_processor_runs() -> None:
+    assert resolve_encoder(EncoderSettings(device="cuda"), "all-MiniLM-L6-v2 int8").precision in ("fp32", "bf16")
 
 
 def test_indexing_and_asking_import_neither_torch_nor_other_heavy_libraries(tmp_path: Path) -> None:
@@ -154,7 +172,7 @@ def test_indexing_and_asking_import_neither_torch_nor_other_heavy_libraries(tmp_
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines()[0].startswith("all-MiniLM-L6-v2 auto | ")
+    assert done.stdout.splitlines()[0].startswith("all-MiniLM-L6-v2 int8 | ")
 
 
 def test_the_places_of_tensors_are_those_of_the_package_that_is_declared() -> None:

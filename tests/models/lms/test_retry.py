@@ -5,7 +5,7 @@ from dspy import lm15
 
 from kraq_dspy.errors import ModelError, ServerDownError
 from kraq_dspy.extend import Backoff
-from kraq_dspy.models.lms.retry import Pace, ServerHealth, clearer, unreachable
+from kraq_dspy.models.lms.retry import ServerHealth, clearer, unreachable
 
 
 def test_only_silence_is_unreachable() -> None:
@@ -91,17 +91,3 @@ def test_no_wait_follows_the_last_attempt() -> None:
     assert Backoff(retries=2).wait(1) is not None
     assert Backoff(retries=2).wait(2) is None
     assert Backoff(retries=0).wait(0) is None
-
-
-def test_a_call_is_late_after_twice_what_95_of_the_last_hundred_took() -> None:
-    pace = Pace()
-    for _ in range(19):
-        pace.took(2.0)
-    assert not pace.is_late(60)  # too few are known
-    for seconds in [60.0, *[2.0] * 80]:
-        pace.took(seconds)
-    # The last is not given up, since one in twenty was.
-    assert [pace.is_late(seconds) for seconds in (3.9, 4.1, 60, 60, 60, 60, 60)] == [False, *[True] * 5, False]
-    for _ in range(100):
-        pace.took(0.01)
-    assert [pace.is_late(seconds) for seconds in (0.4, 0.6)] == [False, True]

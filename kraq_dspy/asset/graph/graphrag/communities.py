@@ -5,10 +5,13 @@ GraphRAG's levels are no partition: an entity outside the communities of level 0
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from kraq_dspy.asset.graph.graphrag.tables import Tables, text_of, texts_of, whole_number
+from kraq_dspy.asset.graph.numbered_graph import NumberedGraph, part_of
 from kraq_dspy.records import Community, Entity, Finding, Relationship, Summary, content_id
 
 MODEL = "graphrag"
@@ -50,51 +53,17 @@ def read_communities(
         if parent_id is not None:
             children[parent_id].append(id)
 
-    contents = _Contents(entities, relationships, order)
+    graph = NumberedGraph(entities, relationships)
+    whole, node_of = graph.everything(), {entity.id: node for node, entity in enumerate(graph.entities)}
     communities = []
     for id, number in numbers.items():
-        inside = groups[number].entity_ids
-        links = contents.links_inside(inside)
-        community = Community(
-            id=id,
-            level=levels[id],
-            parent_id=parents[id],
-            child_ids=tuple(sorted(children[id])),
-            entity_ids=tuple(sorted(inside)),
-            relationship_ids=tuple(link.id for link in links),
-            chunk_ids=contents.chunks_of(links, inside),
-        )
-        communities.append(community)
+        nodes = np.array(sorted(node_of[entity_id] for entity_id in groups[number].entity_ids))
+        community = graph.community(part_of(nodes, whole), levels[id], parents[id], order)
+        communities.append(replace(community, child_ids=tuple(sorted(children[id]))))
 
     _count_lost_members(communities, problems)
     communities.sort(key=lambda community: (community.level, -len(community.entity_ids), community.id))
     return tuple(communities), ids
-
-
-class _Contents:
-    """Looks up what lies inside a set of entities."""
-
-    def __init__(
-        self, entities: Iterable[Entity], relationships: Iterable[Relationship], order: Mapping[str, int]
-    ) -> None:
-        self._entities = {entity.id: entity for entity in entities}
-        self._links_of: dict[str, list[Relationship]] = defaultdict(list)
-        for link in relationships:
-            self._links_of[link.source_id].append(link)
-        self._order = order
-
-    def links_inside(self, entity_ids: frozenset[str]) -> list[Relationship]:
-        """Relationships with both ends there, by id."""
-        links = []
-        for entity_id in entity_ids:
-            links += [link for link in self._links_of[entity_id] if link.target_id in entity_ids]
-        return sorted(links, key=lambda link: link.id)
-
-    def chunks_of(self, links: Sequence[Relationship], entity_ids: Iterable[str]) -> tuple[str, ...]:
-        """The chunks that state the links, in reading order; those of the entities if there is no link."""
-        sources: Iterable[Relationship | Entity] = links or [self._entities[id] for id in entity_ids]
-        chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
-        return tuple(sorted(chunk_ids, key=self._order.__getitem__))
 
 
 def _groups(

@@ -27,15 +27,13 @@ from kraq_dspy.models.lms.envelope import opened
 from kraq_dspy.models.lms.from_threads import FromThreads
 from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
 from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item
-from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, unreachable
+from kraq_dspy.models.lms.retry import Backoff, ServerHealth, clearer, unreachable
 from kraq_dspy.models.lms.transport import route_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
 
 logger = logging.getLogger(__name__)
 
-LOOK_S = 0.25  # seconds between two looks whether an answer is late
-CALLS = 3  # for one answer, at most
 _NO_SYSTEM_ROLE = re.compile(
     r"system (?:role|message|prompt)s?\b.{0,40}\b(?:not supported|unsupported|not allowed)"
     r"|(?:not support|no).{0,20}\bsystem (?:role|message|prompt)"
@@ -51,17 +49,12 @@ SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "see
 class CallLedger:
     """What the sync and the async engine of one model share: its settings, its server's health and the meter."""
 
-    def __init__(
-        self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None, pace: Pace | None = None
-    ) -> None:
-        """Take an engine. With a `pace`, calls that hang are given up by it; a model in this
-        process has none."""
+    def __init__(self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None) -> None:
         self.settings = settings
         self.where = where
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
         self.health = ServerHealth(where)
-        self.pace = pace
         self.takes_system_role = True  # until the server says otherwise
 
     def open(self, request: Request) -> "_JournalledCall":
@@ -217,29 +210,8 @@ class _JournallingEngine(SharedByCopies):
             if streamed:
                 async for event in parts_of(self.inner.stream(request)):
                     yield event
-            elif self.ledger.pace is None or await is_blocking():
-                yield await result_of(self.inner.complete(request))
             else:
-                yield await self._answer_in_time(request, self.ledger.pace)
-
-    async def _answer_in_time(self, request: Request, pace: Pace) -> Response:
-        """The response of a server to a task. A call that takes far longer than nearly all others do is given up for
-        another one, twice at most."""
-        calls = 0
-        while True:
-            started, calls = time.monotonic(), calls + 1
-            call = asyncio.ensure_future(self.inner.complete(request))
-            try:
-                while not call.done() and (calls == CALLS or not pace.is_late(time.monotonic() - started)):
-                    await asyncio.wait([call], timeout=LOOK_S)
-                if call.done():
-                    response: Response = call.result()
-                    pace.took(time.monotonic() - started)
-                    return response
-            finally:
-                call.cancel()
-                await asyncio.gather(call, return_exceptions=True)
-            self.ledger.meter.count_retry()
+                yield await result_of(self.inner.complete(request))
 
 
 def _by_field(event: Any) -> Iterator[Any]:
@@ -317,7 +289,7 @@ def engines(
     settings: RoleSettings, *, embedder: Any = None, meter: Meter | None = None, backoff: Backoff | None = None
 ) -> tuple[Engine, AsyncEngine]:
     """The pair for a model. Raises ModelError (see `transport.route_of`)."""
-    where, pace = "this process", None
+    where = "this process"
     inner: Any
     awaited: Any
     if settings.model == EMBEDDED:
@@ -336,8 +308,7 @@ def engines(
     else:
         where, awaited = route_of(settings)
         inner = FromThreads(awaited)
-        pace = Pace()
-    ledger = CallLedger(settings, where, meter or Meter(), backoff, pace)
+    ledger = CallLedger(settings, where, meter or Meter(), backoff)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
 
 

@@ -136,42 +136,6 @@ def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
     assert done == ["next", "put off"]
 
 
-def test_a_call_that_hangs_is_given_up_and_asked_anew(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
-) -> None:
-    meter = Meter()
-    lm = model(scripted.url, quick, meter)
-    for _ in range(20):
-        lm.engine.ledger.pace.took(0.001)
-    scripted.replies = [reply("[[ ## answer ## ]]\nParis, late", wait_s=20), reply()]
-
-    async def hurried() -> str:
-        two_places = asyncio.Semaphore(2)
-        with working_on("s", "i", place=lambda: two_places):
-            return await asyncio.wait_for(ask_async(lm), 15)
-
-    assert asyncio.run(hurried()) == "Paris"
-    assert (len(scripted.requests), meter.total().calls, meter.retries) == (2, 1, 1)
-
-
-def test_how_long_answers_take_is_learned_from_the_calls(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
-) -> None:
-    lm = model(scripted.url, quick)
-    pace = lm.engine.ledger.pace
-    for _ in range(19):
-        pace.took(0.001)
-    scripted.replies = [reply()]
-    assert not pace.is_late(60)  # a twentieth answer is needed to tell
-
-    async def one() -> str:
-        with working_on("s", "i", place=lambda: asyncio.Semaphore(1)):
-            return await ask_async(lm)
-
-    assert asyncio.run(one()) == "Paris"
-    assert pace.is_late(60)
-
-
 def test_a_retry_after_beyond_patience_ends_the_call(
     scripted: ScriptedServer, reply: type[Reply], quick: Backoff
 ) -> None:
