@@ -5,8 +5,11 @@
 
 One half is made of statements of the documents, the other has the questions that the index asked of its own
 communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if both halves decide
-it alike (figures: benchmarks/results/testsets.md). Human questions decide if they can, however few. If they cannot,
-and their mean points the other way, nothing is decided.
+it alike. Human questions decide if they can, however few. If they cannot, and their mean points the other way, nothing
+is decided.
+
+Both halves are written from the passages, which favors search by words. Where they were wrong, they preferred the
+system that searches more by words, so a decision says so (figures: benchmarks/results/testsets.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +27,7 @@ from kraq_dspy.settings import EMBEDDED
 
 PEOPLE = "people"
 HALVES = (MADE, OWN)
+BOTH = "both halves"
 LEAST_ROWS = 20
 """Rows of a half; fewer are no half, and the run is judged as one set of questions."""
 LEAST_OF_PEOPLE = 3
@@ -38,13 +42,16 @@ ScoresByHalf = Mapping[str, Mapping[str, float]]
 @dataclass(frozen=True)
 class Decision:
     """What is known of `first` - `second`: the paired `differences` by half ("made", "own", "people"), in the metric's
-    unit, and the `verdict`, with its `reason`: 1 if the first is better, -1 if the second is, 0 if that is open."""
+    unit, and the `verdict`, with its `reason`: 1 if the first is better, -1 if the second is, 0 if that is open.
+
+    `lean` is how much more of a question's words the first finds in passages that are no evidence (`words_found`)."""
 
     first: str
     second: str
     differences: Mapping[str, PairedDifference]
     verdict: int
     reason: str
+    lean: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -55,7 +62,8 @@ class Decision:
     def text(self) -> str:
         """The decision in words."""
         better = {1: f"{self.first} is better", -1: f"{self.second} is better"}.get(self.verdict)
-        return f"{better}, by {self.reason}" if better else self.reason
+        words = ", which favor its search by words" if self.reason == BOTH and self.verdict * self.lean > 0 else ""
+        return f"{better}, by {self.reason}{words}" if better else self.reason
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as JSON values."""
@@ -66,10 +74,13 @@ class Decision:
             "differences": differences,
             "verdict": self.verdict,
             "text": self.text,
+            "lean": self.lean,
         }
 
 
-def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, seed: int = 0) -> Decision:
+def decide(
+    first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, lean: float = 0.0, seed: int = 0
+) -> Decision:
     """Decide which of two systems is better, by their scores on the same questions.
 
     Args:
@@ -98,7 +109,7 @@ def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *
             values = [[side[half][id] for id in shared] for side in (scores, other)]
             differences[half] = paired_difference(*values, seed=seed)
     verdict, reason = _verdict(differences)
-    return Decision(first, second, differences, verdict, reason)
+    return Decision(first, second, differences, verdict, reason, lean)
 
 
 def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
@@ -114,7 +125,7 @@ def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
         return 0, f"open: only the {decided} half decides" if decided else "open: neither half decides"
     if people is not None and _direction(people) == -made:
         return 0, "open: both halves decide, and people's mean is against"
-    return made, "both halves"
+    return made, BOTH
 
 
 def _direction(difference: PairedDifference) -> int:
@@ -131,6 +142,12 @@ def scores_by_half(rows: Iterable[ResultRow], metric: str) -> dict[str, dict[str
         if half and metric not in row.extra.get("undefined", ()):
             scores.setdefault(str(half), {})[row.question_id] = row.metrics.get(metric, 0.0)
     return scores
+
+
+def lean_of(rows: Iterable[ResultRow], others: Iterable[ResultRow]) -> float:
+    """How much more of a question's words the rows found in passages that are no evidence than the others did."""
+    shares = [[row.extra["words"] for row in each if row.extra.get("words") is not None] for each in (rows, others)]
+    return fmean(shares[0]) - fmean(shares[1]) if all(shares) else 0.0
 
 
 def has_halves(scores: ScoresByHalf) -> bool:
@@ -151,7 +168,10 @@ def decisions(rows: Sequence[ResultRow], metric: str, *, seed: int = 0) -> list[
     scores = {system: scores_by_half(own, metric) for system, own in by_system.items()}
     usable = [system for system, own in scores.items() if has_halves(own)]
     return [
-        decide(first, second, scores[first], scores[second], seed=seed) for first, second in combinations(usable, 2)
+        decide(
+            first, second, scores[first], scores[second], lean=lean_of(by_system[first], by_system[second]), seed=seed
+        )
+        for first, second in combinations(usable, 2)
     ]
 
 

@@ -200,9 +200,13 @@ class Race:
         counts as 0."""
         return {id: row.metrics.get(self.metric, 0.0) for id, row in sorted(self._rows.get(candidate.name, {}).items())}
 
+    def rows(self, candidate: Candidate) -> list[ResultRow]:
+        """What the candidate was asked."""
+        return list(self._rows.get(candidate.name, {}).values())
+
     def by_half(self, candidate: Candidate) -> dict[str, dict[str, float]]:
         """The scores by half and question, where the questions are a test set's."""
-        return scores_by_half(self._rows.get(candidate.name, {}).values(), self.metric)
+        return scores_by_half(self.rows(candidate), self.metric)
 
     def mean(self, candidate: Candidate) -> float:
         """The mean over the halves, if there are two, otherwise over the questions."""
