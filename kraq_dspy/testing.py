@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, fields, is_dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +167,9 @@ def check_store(store: VectorStore) -> None:
     _refuses(UnknownRecordError, lambda: store.vectors([absent]), "an id that it does not hold")
 
     _check_search(store, ids, vectors)
-    _check_text_search(store, ids)
+    with_word = {id for id, _ in store.search_text("apple", 9)}
+    _require(with_word == set(ids[:2]), "finds points by a word they have")
+    _require(_ids_of(store.search_text("apple", 9, exclude=ids[:1])) == [ids[1]], "excludes among words too")
 
     store.upsert(ids[:1], vectors[2:], ["a blue plum"], [{"document_id": "d3"}])
     _require(store.count() == 3, "replaces a point that is there")
@@ -202,14 +204,6 @@ def _check_search(store: VectorStore, ids: Sequence[str], vectors: Vectors) -> N
 
 def _ids_of(hits: Sequence[tuple[str, float]]) -> list[str]:
     return [id for id, _ in hits]
-
-
-def _check_text_search(store: VectorStore, ids: Sequence[str]) -> None:
-    """Search for a word that the first two points have."""
-    with_word = {id for id, _ in store.search_text("apple", 9)}
-    _require(with_word == set(ids[:2]), "finds points by a word they have")
-    not_excluded = [id for id, _ in store.search_text("apple", 9, exclude=ids[:1])]
-    _require(not_excluded == [ids[1]], "excludes among words too")
 
 
 def check_engine(lm: dspy.BaseLM) -> None:
@@ -343,10 +337,19 @@ def check_scope(
     with space.scoped(scope) as scoped, dspy.context(callbacks=callbacks):
         looked = _Looked(secrets)
         _look_at_view(scoped, looked)
-        for name in retriever_names:
-            if not RETRIEVERS[name].argument:  # a cross-encoder's model would have to be named
-                _look_at_retriever(scoped, name, questions, looked)
-                _look_at_programs(scoped, name, program_names, questions, looked)
+        for name, question in product(retriever_names, questions):
+            if RETRIEVERS[name].argument:  # a cross-encoder's model would have to be named
+                continue
+            looked.at_what_comes_of(f"the retriever {name!r}", lambda: scoped.retriever(name)(question, 10))  # noqa: B023
+            for program in program_names:
+                takes_retriever = choose_program(program).takes_retriever
+                if not takes_retriever and name != "dense":  # those that take none are asked once
+                    continue
+                over = name if takes_retriever else None
+                looked.at_what_comes_of(
+                    f"the program {program!r} over {name!r}",
+                    lambda: scoped.ask(question, scoped.program(program, over)),  # noqa: B023
+                )
         for prompt in watcher.prompts:
             looked.at(prompt, "a prompt")
     return ScopeReport(looked.count - len(watcher.prompts), len(watcher.prompts), looked.left_out)
@@ -363,35 +366,6 @@ def _look_at_view(scoped: Workspace, looked: "_Looked") -> None:
         for record in records:
             looked.at(_all_of(record), f"a {kind.__name__} of the view")
     looked.at(_all_of(scoped.starters()), "the starters")
-
-
-def _look_at_retriever(scoped: Workspace, name: str, questions: Sequence[str], looked: "_Looked") -> None:
-    for question in questions:
-        looked.at_what_comes_of(
-            f"the retriever {name!r}",
-            lambda: scoped.retriever(name)(question, 10),  # noqa: B023
-        )
-
-
-def _look_at_programs(
-    scoped: Workspace,
-    retriever: str,
-    programs: Sequence[str],
-    questions: Sequence[str],
-    looked: "_Looked",
-) -> None:
-    """Look at what the programs answer over the retriever; those that take none are asked once."""
-    for program in programs:
-        takes_retriever = choose_program(program).takes_retriever
-        if not takes_retriever and retriever != "dense":
-            continue
-
-        over = retriever if takes_retriever else None
-        for question in questions:
-            looked.at_what_comes_of(
-                f"the program {program!r} over {retriever!r}",
-                lambda: scoped.ask(question, scoped.program(program, over)),  # noqa: B023
-            )
 
 
 class _PromptWatcher(BaseCallback):

@@ -1,7 +1,7 @@
 """Defines the prediction of a program: DSPy's own, which its tools can vote on, write as JSON and show."""
 
 import dataclasses
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import dspy
@@ -23,12 +23,6 @@ class RagPrediction(dspy.Prediction):
     >>> list(prediction.keys()), prediction.toDict()
     (['notes', 'answer'], {'answer': 'Oslo', 'notes': ['found at once']})
     """
-
-    @property
-    def context(self) -> list[str]:
-        """The texts of the `hits`, best first, which DSPy's metrics read; a program may have its own."""
-        stored: list[str] | None = self._store.get("context")
-        return [hit.chunk.passage for hit in self._store.get("hits") or ()] if stored is None else stored
 
     @classmethod
     def of(cls, prediction: dspy.Prediction) -> "RagPrediction":
@@ -69,8 +63,8 @@ class RagPrediction(dspy.Prediction):
         return as_html(self)
 
 
-def as_json(value: Any) -> Any:
-    """The value in the types of JSON; what has none is its text.
+def as_json(value: Any, record: Callable[[Any], Any] = lambda value: None) -> Any:
+    """The value in the types of JSON; what has none is its text. `record` gives records another form; None for none.
 
     >>> as_json({"seas": {"North Sea"}, "depth": (1, 2.5)})
     {'seas': ['North Sea'], 'depth': [1, 2.5]}
@@ -82,13 +76,13 @@ def as_json(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: as_json(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        own = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        return record(value) or as_json(own, record)
     if isinstance(value, Mapping):
-        return {str(name): as_json(each) for name, each in value.items()}
-    if isinstance(value, Set):
-        return [as_json(each) for each in sorted(value, key=str)]
-    if isinstance(value, list | tuple):
-        return [as_json(each) for each in value]
+        return {str(name): as_json(each, record) for name, each in value.items()}
+    if isinstance(value, list | tuple | Set):
+        each_in_order = sorted(value, key=str) if isinstance(value, Set) else value
+        return [as_json(each, record) for each in each_in_order]
     if hasattr(value, "tolist"):  # an array, or a number of numpy's
         return value.tolist()
     return str(value)

@@ -306,7 +306,8 @@ STEPS: dict[type[dspy.Signature], Step] = {
 
 
 def _step(task: Task) -> Step | None:
-    """That of the signature with the prompt's outputs and, of several, the most of its inputs; None for another.
+    """That of the signature with the prompt's outputs, truth values where it has them, and, of several, the most of its
+    inputs; None for another.
 
     A prompt does not name its signature, and instructions change when they are optimized: fields are what stays.
     """
@@ -315,6 +316,10 @@ def _step(task: Task) -> Step | None:
         signature: len(signature.input_fields.keys() & task.inputs.keys())
         for signature in STEPS
         if signature.output_fields.keys() == outputs
+        and all(
+            (field.annotation is bool) == (task.outputs[name] == "bool")
+            for name, field in signature.output_fields.items()
+        )
     }
     best = max(shared, key=shared.__getitem__, default=None)
     return STEPS[best] if best is not None and shared[best] else None

@@ -13,8 +13,9 @@ _RULE = re.compile(r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)+\s*+(?::?-{2,}+:?)?\s*+\|?\
 
 
 def with_rows_as_sentences(text: str) -> str:
-    """The text, with each row of a table that has a head as a sentence; the rest as it is."""
-    if "|" not in text and "\t" not in text:
+    """The text, with each row of a table as a sentence, if the table has a head or the row has its columns' names; the
+    rest as it is."""
+    if not any(mark in text for mark in ("|", "\t", "; ")):
         return text
 
     lines: list[str] = []
@@ -25,7 +26,7 @@ def with_rows_as_sentences(text: str) -> str:
             continue
         lines += _sentences(block)
         block = []
-        lines.append(line)
+        lines.append(f"\n{line}." if _ROW.fullmatch(f"{line}.") else line)
     return "\n".join(lines[:-1])
 
 

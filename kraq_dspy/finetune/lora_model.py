@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, ModelError, import_extra
-from kraq_dspy.finetune.token_rows import IGNORED, SHARED, TokenRow, joined_rows
+from kraq_dspy.finetune.token_rows import IGNORED, TokenRow
 from kraq_dspy.finetune.train_settings import TrainSettings
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.engines.generation import checked_weights
@@ -140,10 +140,6 @@ def make_trainer(
         report_to=[],
     )
 
-    collate = make_collate(
-        packages, model, pad, shares_beginnings=not cuda and model.config.model_type in _FULL_ATTENTION
-    )
-
     callback: Any = transformers.TrainerCallback
 
     class Report(callback):  # type: ignore[misc]
@@ -158,21 +154,15 @@ def make_trainer(
         args=arguments,
         train_dataset=list(learned),
         eval_dataset=list(held_out),
-        data_collator=collate,
+        data_collator=make_collate(packages, model, pad),
         callbacks=[Report()],
     )
     inner.remove_callback(transformers.PrinterCallback)
     return inner, an_epoch * settings.epochs
 
 
-def make_collate(
-    packages: TrainPackages, model: Any, pad: int, *, shares_beginnings: bool
-) -> Callable[[Sequence[TokenRow]], dict[str, Any]]:
-    """Makes a batch of rows: padded to the longest, or one sequence in which what all prompts begin with stands once.
-
-    The prompts of a step differ in their inputs alone. Read once for all rows, their common beginning costs a short
-    row's training about half; losses and gradients are the same up to rounding.
-    """
+def make_collate(packages: TrainPackages, model: Any, pad: int) -> Callable[[Sequence[TokenRow]], dict[str, Any]]:
+    """Makes a batch of rows, padded to the longest; the logits of what all prompts begin with are not worked out."""
     torch = packages.torch
     cuts_logits = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
 
@@ -193,27 +183,7 @@ def make_collate(
             inputs |= {"labels": inputs["labels"][:, -needed:], "logits_to_keep": needed}
         return inputs
 
-    def shared(batch: Sequence[TokenRow]) -> dict[str, Any]:
-        joined = joined_rows(batch)
-        row_of = torch.tensor(joined.row_of)
-        sees = (row_of[:, None] == row_of) | (row_of == SHARED)
-        sees &= torch.ones(len(row_of), len(row_of), dtype=torch.bool).tril()
-        unseen = torch.zeros(sees.shape).masked_fill(~sees, torch.finfo(torch.float32).min)
-        labels = torch.tensor([joined.labels])
-        inputs = {
-            "input_ids": torch.tensor([joined.ids]),
-            "position_ids": torch.tensor([joined.positions]),
-            "attention_mask": unseen[None, None],
-        }
-        telling = (labels[0, 1:] != IGNORED).nonzero()[:, 0]  # places before a label: theirs are the logits
-        told = labels[:, telling + 1]
-        return inputs | {"labels": told, "shift_labels": told, "logits_to_keep": telling}
-
-    return shared if shares_beginnings and cuts_logits else padded
-
-
-_FULL_ATTENTION = ("llama", "qwen2")
-"""Kinds of models in which every token sees all before it, so that a mask can part the rows of one sequence."""
+    return padded
 
 
 def _first_label(row: TokenRow) -> int:

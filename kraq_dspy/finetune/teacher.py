@@ -10,6 +10,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.step import attempts
 from kraq_dspy.errors import ConfigError, TrainingError, counted
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
@@ -95,14 +96,14 @@ def pairs_from_dataset(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> TeachingReport:
-    """Let the role "teacher" write pairs of the questions of a data set that have evidence.
+    """Let the role "teacher" write training pairs of the questions of a data set that have evidence.
 
     Args:
         dataset: the data set.
-        out: the JSON lines to write. The same call resumes, and repeats no call.
+        out: the JSON lines file to write. The same call resumes, and repeats no call of the model.
         models: the models by role.
-        kind: the step to train: "generator" or "drafter".
-        step: the predictor that asks the teacher; by default `TEACHING[kind]`.
+        kind: the model to train: "generator" or "drafter".
+        step: the predictor that writes a pair; by default `TEACHING[kind]`.
         limit: the most questions; None for all.
         progress: is called as the work advances.
 
@@ -164,10 +165,8 @@ def pairs_from_dataset(
 
 async def _summarised(step: dspy.Predict, example: Example, passages: list[str]) -> Written:
     summary, reason = "", None
-    for turn in range(TRIES):
-        # Another rollout is another sample: the same request would get the same summary.
-        config = {"rollout_id": turn, "temperature": 1.0} if turn else {}
-        prediction = await step.acall(passages=passages, question=example.question, config=config)
+    for options in attempts(TRIES - 1):
+        prediction = await step.acall(passages=passages, question=example.question, **options)
         text = str(prediction.summary).strip()
         summary = shown_summary(str(prediction.title or "").strip(), text)
         reason = leak(summary, example.question) if text else "an empty summary"

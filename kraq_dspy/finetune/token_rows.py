@@ -30,42 +30,6 @@ class TokenRow:
     labels: tuple[int, ...]
 
 
-SHARED = -1
-"""The row of a token that stands at the beginning of all."""
-
-
-@dataclass(frozen=True, slots=True)
-class JoinedRows:
-    """Rows one behind the other, with their common beginning once: for each token its label, its place within its own
-    row, and the number of that row (`SHARED` for the beginning)."""
-
-    ids: tuple[int, ...]
-    labels: tuple[int, ...]
-    positions: tuple[int, ...]
-    row_of: tuple[int, ...]
-
-
-def joined_rows(rows: Sequence[TokenRow]) -> JoinedRows:
-    """Joins the rows of a batch.
-
-    >>> joined_rows([TokenRow((1, 2, 3), (-100, -100, 3)), TokenRow((1, 4), (-100, 4))]).ids
-    (1, 2, 3, 4)
-    >>> joined_rows([TokenRow((1, 2, 3), (-100, -100, 3)), TokenRow((1, 4), (-100, 4))]).positions
-    (0, 1, 2, 1)
-    """
-    first = rows[0]
-    n_shared = min(sum(label == IGNORED for label in row.labels) for row in rows)
-    n_shared = next((at for at in range(n_shared) if any(row.ids[at] != first.ids[at] for row in rows)), n_shared)
-    ids, labels = list(first.ids[:n_shared]), list(first.labels[:n_shared])
-    positions, row_of = list(range(n_shared)), [SHARED] * n_shared
-    for number, row in enumerate(rows):
-        ids += row.ids[n_shared:]
-        labels += row.labels[n_shared:]
-        positions += range(n_shared, len(row.ids))
-        row_of += [number] * (len(row.ids) - n_shared)
-    return JoinedRows(tuple(ids), tuple(labels), tuple(positions), tuple(row_of))
-
-
 def token_row(tokenizer: Any, chat: Chat) -> TokenRow:
     """The prompt is tokenised apart from the reply, as it is when the model answers.
 

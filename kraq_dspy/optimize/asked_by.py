@@ -8,44 +8,72 @@ OPENED = "`Workspace.open(DIR, optimized=[...])`"
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """A part of the library that asks steps. `commands` take their states by `--optimized`, in Python it is
-    `in_python`."""
+    """A part of the library that asks `signatures`, given by their names with spaces between. `commands` take their
+    states by `--optimized`, in Python it is `in_python`."""
 
     commands: tuple[str, ...]
     in_python: str
+    signatures: str
 
 
 ASKERS: Mapping[str, Asker] = {
-    "answering": Asker(("ask", "serve", "mcp", "eval", "select", "faq seed"), OPENED),
-    "conversation": Asker(("ask", "serve", "mcp"), f"{OPENED}, `space.ask(history=...)`"),
-    "building": Asker(("index", "select"), "`build_index(optimized=[...])`"),
-    "preparing": Asker(("precompute",), OPENED),
-    "examining": Asker(("testset make", "testset update", "testset coverage"), f"{OPENED}, `make_testset`"),
-    "judging": Asker(("eval",), f"{OPENED}, `evaluate(space=...)`"),
-    "synthesizing": Asker(("faq seed --of passages",), f"{OPENED}, `make_synthetic_pairs`"),
-    "describing": Asker(("index --domain",), "`describe_domain(lm=LanguageModels(states=StepStates([...])))`"),
-    "teaching": Asker(("finetune pairs",), "`load_state(step, FILE)`, `teach(step=...)`"),
-    "rephrasing": Asker((), "`load_state` into the `rephrase` of the table of QA search"),
+    "answering": Asker(
+        ("ask", "serve", "mcp", "eval", "select", "faq seed"),
+        OPENED,
+        """AnswerQuestion AnswerAndExplain AnswerFromGraph AnswerFromPairs AnswerFromPoints AskSubQuestion
+        CheckResponse ChooseRewritings CondenseQuestion ConfirmSameQuestion DecomposeQuestion DraftAnswer
+        FindSameQuestion GuessAnswer ListKeywords RatePoints RewriteQuestion TellFromGraph VaryQuestion
+        VerifyDraft WriteQAPairs""",
+    ),
+    "conversation": Asker(
+        ("ask", "serve", "mcp"),
+        f"{OPENED}, `space.ask(history=...)`",
+        "CompleteQuestion",
+    ),
+    "building": Asker(
+        ("index", "select"),
+        "`build_index(optimized=[...])`",
+        """ExtractElements FindMissedElements NameElements MergeDescriptions ConfirmSameEntity
+        SummarizeCommunity GenerateQuestion AskAboutPassages WordQuestion ConfirmEvidence""",
+    ),
+    "preparing": Asker(
+        ("precompute",),
+        OPENED,
+        "WriteQAPairs SummarizePassages ShortenText",
+    ),
+    "examining": Asker(
+        ("testset make", "testset update", "testset coverage"),
+        f"{OPENED}, `make_testset`",
+        """AskFact AskBridge AskList AskComparison AskBroad AskFalsePremise CheckStandAlone CheckAnswered
+        CheckSameAnswer ParaphraseQuestion AnswerQuestion WordQuestion""",
+    ),
+    "judging": Asker(
+        ("eval",),
+        f"{OPENED}, `evaluate(space=...)`",
+        "JudgeAnswer JudgeListAnswer GradeAnswer JudgeSupport AttributeReference",
+    ),
+    "synthesizing": Asker(
+        ("faq seed --of passages",),
+        f"{OPENED}, `make_synthetic_pairs`",
+        "WriteFactoidPair RateGroundedness RateRelevance RateStandAlone AnswerQuestion",
+    ),
+    "describing": Asker(
+        ("index --domain",),
+        "`describe_domain(lm=LanguageModels(states=StepStates([...])))`",
+        "DescribeDomain",
+    ),
+    "teaching": Asker(
+        ("finetune pairs",),
+        "`load_state(step, FILE)`, `teach(step=...)`",
+        "SummarizeEvidence ExplainResponse",
+    ),
+    "rephrasing": Asker(
+        (),
+        "`load_state` into the `rephrase` of the table of QA search",
+        "RephraseQuestion",
+    ),
 }
 """The parts, by name."""
-
-_ASKED: Mapping[str, str] = {
-    "answering": """AnswerQuestion AnswerAndExplain AnswerFromGraph AnswerFromPairs AnswerFromPoints AskSubQuestion
-        CheckResponse ChooseRewritings CondenseQuestion ConfirmSameQuestion DecomposeQuestion DraftAnswer
-        FindSameQuestion GuessAnswer ListKeywords RatePoints RewriteQuestion TellFromGraph
-        VaryQuestion VerifyDraft WriteQAPairs""",
-    "conversation": "CompleteQuestion",
-    "building": """ExtractElements FindMissedElements NameElements MergeDescriptions ConfirmSameEntity
-        SummarizeCommunity GenerateQuestion AskAboutPassages WordQuestion ConfirmEvidence""",
-    "preparing": "WriteQAPairs SummarizePassages ShortenText",
-    "examining": """AskFact AskBridge AskList AskComparison AskBroad AskFalsePremise CheckStandAlone CheckAnswered
-        CheckSameAnswer ParaphraseQuestion AnswerQuestion WordQuestion""",
-    "judging": "JudgeAnswer JudgeListAnswer GradeAnswer JudgeSupport AttributeReference",
-    "synthesizing": "WriteFactoidPair RateGroundedness RateRelevance RateStandAlone AnswerQuestion",
-    "describing": "DescribeDomain",
-    "teaching": "SummarizeEvidence ExplainResponse",
-    "rephrasing": "RephraseQuestion",
-}
 
 
 def signatures_asked(*askers: str) -> frozenset[str]:
@@ -54,7 +82,7 @@ def signatures_asked(*askers: str) -> frozenset[str]:
     >>> sorted(signatures_asked("conversation"))
     ['CompleteQuestion']
     """
-    return frozenset(name for asker in askers for name in _ASKED[asker].split())
+    return frozenset(name for asker in askers for name in ASKERS[asker].signatures.split())
 
 
 def asked_by(signature: str) -> tuple[str, ...]:
@@ -63,4 +91,4 @@ def asked_by(signature: str) -> tuple[str, ...]:
     >>> asked_by("WriteQAPairs")
     ('answering', 'preparing')
     """
-    return tuple(asker for asker in ASKERS if signature in _ASKED[asker].split())
+    return tuple(name for name, asker in ASKERS.items() if signature in asker.signatures.split())

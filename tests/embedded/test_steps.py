@@ -460,3 +460,27 @@ def test_a_typed_output_without_a_question_is_what_the_text_says(text: str, outp
 def test_a_typed_output_that_the_text_does_not_say_is_refused_by_name(output: str) -> None:
     with dspy.context(lm=make_lm("embedded")), pytest.raises(ModelError, match="'value'"):
         dspy.Predict(f"text -> value: {output}")(text="The flag is old.")
+
+
+@pytest.mark.parametrize(
+    ("question", "answered"),
+    [
+        ("What colour is the gate of Kess?", "The gate of Kess is blue."),
+        ("What color is the tower of Kess?", "The tower of Kess is grey."),
+        ("What colour is the bridge of Kess?", "I do not know"),
+        ("Who paints the gate of Kess?", "Ole Brun paints the gate of Kess in spring."),
+    ],
+)
+def test_a_colour_is_asked_for_by_its_kind(question: str, answered: str) -> None:
+    passage = (
+        "Kess\nThe gate of Kess is blue. Ole Brun paints the gate of Kess in spring. The tower of Kess is grey. "
+        "Ole Brun paints the bridge of Kess in May."
+    )
+    assert answer(question, [passage], blind).endswith(answered)
+
+
+@pytest.mark.parametrize("route", [3, 7, 11])
+def test_a_row_that_is_told_with_its_columns_is_quoted_alone(route: int) -> None:
+    rows = "\n".join(f"Route: Route{n}; Child fare: {100 + n}; Adult fare: {300 + n}" for n in range(12))
+    quoted = answer(f"What is the child fare of Route{route}?", [f"Fares\n{rows}"], blind)
+    assert quoted == f"Route: Route{route}; Child fare: {100 + route}; Adult fare: {300 + route}."

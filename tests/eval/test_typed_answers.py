@@ -79,7 +79,18 @@ def test_metrics_of_evidence_of_dspy_find_the_passages() -> None:
     program.set_lm(make_lm("embedded"))
     prediction = program(question="Who built the ferry Alma?")
     assert prediction.context == prediction.passages == ["The ferry Alma was built by Ivo Kern in 1962."]
-    assert dspy.evaluate.answer_passage_match(dspy.Example(answer="Ivo Kern"), prediction)
+    match = dspy.evaluate.answer_passage_match
+    assert match(dspy.Example(answer="Ivo Kern"), prediction)
+    assert match(dspy.Example(answer=["Mira Tolan", "Ivo Kern"]), prediction)
+    assert not match(dspy.Example(answer="Mira Tolan"), prediction)
+    assert (
+        dspy.Evaluate(
+            devset=[dspy.Example(question="Who built the ferry Alma?", answer="1962").with_inputs("question")],
+            metric=match,
+            num_threads=1,
+        )(program).score
+        == 100.0
+    )
     assert "context" not in prediction.toDict()
     with pytest.raises(AttributeError):
         _ = prediction.contexts

@@ -16,8 +16,7 @@ from kraq_dspy import make_lm
 from kraq_dspy.errors import ModelError, TrainingError
 from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.finetune import Trained, TrainSettings, train_adapter
-from kraq_dspy.finetune.lora_model import TrainPackages, make_collate, make_lora_model
-from kraq_dspy.finetune.token_rows import IGNORED, TokenRow, hold_out, token_row
+from kraq_dspy.finetune.token_rows import IGNORED, hold_out, token_row
 from kraq_dspy.finetune.training import _prepare
 from kraq_dspy.models.lms.engines.transformers_engine import engine_of
 from kraq_dspy.models.lms.local_models import WEIGHTS, require_whole, weights_hash
@@ -42,30 +41,6 @@ def test_the_loss_falls_on_rows_that_were_not_trained_on(trained: Trained) -> No
     assert last.held_out < 0.7 * first.held_out
     assert last.train < trained.curve[1].train
     assert trained.rows == (22, 2)
-
-
-@pytest.mark.parametrize("beginnings", [6, 0], ids=["with a common beginning", "with none"])
-def test_rows_that_share_their_beginning_teach_what_they_teach_apart(base: str, beginnings: int) -> None:
-    import torch
-
-    rows = []
-    for number in range(4):
-        prompt = (*range(20, 20 + beginnings), 40 + number, *range(50, 51 + number))
-        rows.append(TokenRow((*prompt, 60, 61 + number), (*[IGNORED] * len(prompt), 60, 61 + number)))
-    packages = TrainPackages()
-    model = make_lora_model(packages, base, "", dataclasses.replace(FAST, dropout=0.0), four_bits=False)
-    taught = []
-    for shares_beginnings in (False, True):
-        batch = make_collate(packages, model, 0, shares_beginnings=shares_beginnings)(rows)
-        model.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
-        gradients = [each.grad.flatten() for each in model.parameters() if each.grad is not None]
-        taught.append((batch["input_ids"].numel(), float(loss), torch.cat(gradients)))
-    (n_apart, loss_apart, apart), (n_shared, loss_shared, shared) = taught
-    assert n_shared == sum(len(row.ids) for row in rows) - 3 * beginnings < n_apart
-    assert loss_shared == pytest.approx(loss_apart, abs=1e-5)
-    assert torch.allclose(shared, apart, atol=1e-5)
 
 
 def test_the_losses_are_those_of_all_logits(trained: Trained, base: str, chats: list[Any]) -> None:

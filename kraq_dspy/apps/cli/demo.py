@@ -34,6 +34,7 @@ class Demo(Models):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.apps.cli.ask import answer_fields
         from kraq_dspy.apps.cli.demo_testset import show_testset, take_testset
         from kraq_dspy.asset.corpus.load import bundled_example
         from kraq_dspy.embedded_model import analyst
@@ -74,7 +75,11 @@ class Demo(Models):
 
         measured = {name: _measured(questions, own) for name, own in answers.items()}
         if self.json:
-            shown = _answers_as_json(questions[:SHOWN], answers, model)
+            shown = [
+                answer_fields(question["question"], name, model, own[place])
+                for place, question in enumerate(questions[:SHOWN])
+                for name, own in answers.items()
+            ]
             print_json({"report": report, "answers": shown, "measured": measured, "testset": testset})
             return
         _show_answers(questions[:SHOWN], choices, answers, model)
@@ -137,18 +142,6 @@ def show_broadest(space: "Workspace") -> None:
     listed = asking_first(every, topic_by_id)[:BROADEST]
     rows = [(len(each.evidence), shown_question(each, topic_by_id.get(each.id, ""))) for each in listed]
     output.print(grid("", ("answering", "question"), rows, right=("answering",), box=None))
-
-
-def _answers_as_json(
-    questions: Sequence[dict[str, Any]], answers: Mapping[str, Sequence[Any]], model: str
-) -> list[dict[str, Any]]:
-    from kraq_dspy.apps.cli.ask import answer_fields
-
-    shown = []
-    for place, question in enumerate(questions):
-        for name, own in answers.items():
-            shown.append(answer_fields(question["question"], name, model, own[place]))
-    return shown
 
 
 def _show_answers(

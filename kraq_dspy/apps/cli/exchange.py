@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.index import index_beside
+from kraq_dspy.apps.cli.index import index_beside, say_what_to_try
 from kraq_dspy.apps.cli.options import (
     AclColumn,
     Builds,
@@ -21,7 +21,7 @@ from kraq_dspy.apps.cli.options import (
     require_writable_file,
 )
 from kraq_dspy.apps.cli.progress import run_build
-from kraq_dspy.apps.cli.terminal import command, note, print_json, say, show_counts
+from kraq_dspy.apps.cli.terminal import note, print_json, say, show_counts
 from kraq_dspy.errors import ConfigError
 
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
@@ -88,5 +88,5 @@ class ImportGraphRAG(Builds, Limits):
         out = self.out or index_beside(self.folder)
         imported = partial(import_graphrag, self.folder, out, replace=self.replace)
         report = run_build(imported, self.settings(), self, json=self.json)
-        if not self.json and report.counts.get("questions"):
-            say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))
+        if not self.json:
+            say_what_to_try(out, report)

@@ -31,6 +31,7 @@ from kraq_dspy.errors import ConfigError, RemovedDocumentsError
 from kraq_dspy.records import MENTIONS
 
 if TYPE_CHECKING:
+    from kraq_dspy.indexing.index.report import BuildReport
     from kraq_dspy.records import Chunk, Question, Usage
     from kraq_dspy.settings import Settings
 
@@ -169,9 +170,13 @@ class BuildIndex(TakesStates, Builds, Limits, Columns):
             report = run_build(partial(build, replace=True), settings, self, json=self.json)
 
         if not self.json:
-            has_questions = bool(report.counts.get("questions"))
-            list_them = [(command("questions", out), "bold"), " or "] if has_questions else []
-            say("Try: ", *list_them, (command("ask", out, "YOUR QUESTION"), "bold"))
+            say_what_to_try(out, report)
+
+
+def say_what_to_try(index_dir: Path, report: "BuildReport") -> None:
+    """Say how a new index is asked, and its questions are listed if there are some."""
+    list_them = [(command("questions", index_dir), "bold"), " or "] if report.counts.get("questions") else []
+    say("Try: ", *list_them, (command("ask", index_dir, "YOUR QUESTION"), "bold"))
 
 
 def index_beside(corpus: Path) -> Path:

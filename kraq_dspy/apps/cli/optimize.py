@@ -55,9 +55,7 @@ class Optimize(Scoped, Calls):
     ]
     dev: Annotated[
         Path | None,
-        Option(
-            metavar="FILE", help="Labeled examples (csv or JSON lines). Default: examples made of the index."
-        ),
+        Option(metavar="FILE", help="Labeled examples (csv or JSON lines). Default: examples made of the index."),
     ] = None
     out: Annotated[
         Path | None,
@@ -70,9 +68,7 @@ class Optimize(Scoped, Calls):
     metric: Annotated[str | None, Option(metavar="NAME", help="Default: the one that fits the step.")] = None
     train: Annotated[Path | None, Option(metavar="FILE", help="Examples to learn from. Default: half of --dev.")] = None
     budget_calls: Annotated[int | None, Option(min=1, help="Stop before more model calls than this.")] = None
-    start: Annotated[
-        Path | None, Option(metavar="FILE", help="Optimized program to start from.")
-    ] = None
+    start: Annotated[Path | None, Option(metavar="FILE", help="Optimized program to start from.")] = None
     force: Annotated[bool, Flag("--force", help="Save the result even if it is worse.")] = False
     retriever: Annotated[str | None, Option(help="Retriever of a program's passages.")] = None
     bertscore: Annotated[str, Option(metavar="MODEL", help="For relevance: minilm, roberta-large, FOLDER:LAYER.")] = (

@@ -77,7 +77,6 @@ Human = Annotated[
         help="Human questions, with evidence or answers, that decide with the two halves of QUESTIONS.",
     ),
 ]
-About = Annotated[float, Option("--about", min=0, max=1, help="Least cosine of a passage that is about a question.")]
 Host = Annotated[
     str, Option("--host", metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token.")
 ]
@@ -361,17 +360,14 @@ class Calls(Models):
     ] = None
 
     def settings_of(self, index_dir: Path) -> "Settings":
-        self._require_valid_file()
-        return super().settings_of(index_dir)
-
-    def _require_valid_file(self) -> None:
-        """Raises ConfigError for a kraq.toml here that `kraq index` would reject, though an index has its own
-        settings: who runs a change there means it to count."""
+        """Read the index's own settings. Raises ConfigError for a kraq.toml here that `kraq index` would reject, too:
+        who runs a change there means it to count."""
         from kraq_dspy.settings import read_settings
 
         here = Path("kraq.toml")
         if self.config is None and here.is_file():
             read_settings(here)
+        return super().settings_of(index_dir)
 
 
 @command_class

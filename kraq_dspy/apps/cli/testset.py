@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from kraq_dspy.apps.cli.options import (
-    About,
     Calls,
     Flag,
     IndexDir,
@@ -179,7 +178,7 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
 
     index_dir: IndexDir
     questions: Questions
-    about: About = ABOUT
+    about: Annotated[float, Option(min=0, max=1, help="Least cosine of a passage that is about a question.")] = ABOUT
     out: Annotated[
         Path | None,
         Option("--out", "-o", metavar="FILE", help="File for new questions about untouched communities."),

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +15,7 @@ from dspy.streaming import StatusMessage, StreamResponse
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 
+from kraq_dspy._internal.rag_prediction import as_json
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import RequestError, as_request_error, body_of
@@ -223,9 +224,9 @@ def _answer_of(call: ProgramCall, prediction: dspy.Prediction, usage: Usage, sec
         hits=[atlas.found(hit) for hit in prediction.get("hits") or () if isinstance(hit, Hit)],
         notes=[line.plain for line in prediction_lines(choice, prediction)],
         next_questions=SuggestedQuestion.all_of(prediction.get("next_questions")),
-        details={key: plain(prediction.get(key)) for key in choice.spec.keys if key in prediction},
+        details={key: as_json(prediction.get(key), hit_in_brief) for key in choice.spec.keys if key in prediction},
         timings={**timings, "wall": timings.get("wall", seconds)},
-        usage=plain(usage),
+        usage=as_json(usage),
     )
 
 
@@ -240,18 +241,8 @@ def _keep_question(call: ProgramCall, prediction: dspy.Prediction, *, refused: b
         logger.error("A question is missing in the log of questions: %s", error)
 
 
-def plain(value: Any) -> Any:
-    """Records, tuples, mappings and numbers of numpy as JSON values. Passages stay their ids."""
-    if isinstance(value, Hit):
-        return {"chunk_id": value.chunk.id, "score": float(value.score), "query": value.query, "why": value.why}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, str | int | float | bool) or value is None:
-        return value
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(each) for each in value]
-    return str(value)
+def hit_in_brief(value: Any) -> dict[str, Any] | None:
+    """A hit as JSON, whose passage stays its id; None for another record."""
+    if not isinstance(value, Hit):
+        return None
+    return {"chunk_id": value.chunk.id, "score": float(value.score), "query": value.query, "why": value.why}

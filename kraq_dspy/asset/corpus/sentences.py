@@ -24,7 +24,7 @@ _OF_A_NAME = frozenset(
     "j.-c etc usw usf str min max std".split()
 )
 """Abbreviations that may end a sentence: they do before a word that begins sentences."""
-_OF_A_FIRM = frozenset("inc ltd co corp llc plc gmbh".split())  # noqa: SIM905
+_OF_A_FIRM = frozenset("inc ltd co corp llc llp plc gmbh pty pte sdn bhd".split())  # noqa: SIM905
 """Abbreviations that end a firm's name, and a sentence before any capital but that of another of them."""
 _OPENERS = frozenset(
     "the a an this that these those there here it its he his she her they their we our you your i who what when where "  # noqa: SIM905

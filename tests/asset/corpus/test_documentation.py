@@ -203,6 +203,8 @@ def test_terms_and_their_meanings_stand_on_one_line(tmp_path: Path) -> None:
         ("<title>T</title><h1>One</h1>", "T"),
         ("<h1>One</h1><p>x</p><h1>Two</h1>", "a"),
         ("<h2>Part</h2><p>x</p>", "a"),
+        ("<h1>Harbour <b>rules</b></h1><p>x</p><h2>Fines</h2>", "Harbour rules"),
+        ("<h1> </h1><p>x</p><h1>Fares</h1>", "Fares"),
     ],
 )
 def test_a_page_is_called_by_its_title_or_its_only_first_heading(page: str, title: str, tmp_path: Path) -> None:

@@ -132,6 +132,21 @@ def test_a_space_before_a_quote_of_csv_is_none(tmp_path: Path) -> None:
     assert load(tmp_path / "a.csv") == (["The ship, Alma, was sold", 'plain "quoted" words', "no space"], [])
 
 
+@pytest.mark.parametrize(
+    ("name", "table", "texts"),
+    [
+        ("a.csv", '"id", "text"\n1, "Two, three"\n', ["Two, three"]),
+        ("b.csv", 'id;text\n1; "Two; three"\n2;"four"\n', ["Two; three", "four"]),
+        ("c.tsv", 'id\ttext\n1\t "Two\tthree"\n', ["Two\tthree"]),
+    ],
+)
+def test_a_space_before_a_quote_is_none_in_tables_of_other_marks(
+    name: str, table: str, texts: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(table)
+    assert load(tmp_path / name) == (texts, [])
+
+
 def test_a_table_without_rows_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n")
     assert load(tmp_path / "a.csv") == ([], ["The table has no rows."])
@@ -146,7 +161,7 @@ def test_a_mark_of_reference_behind_a_stop_ends_the_sentence(mark: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["It costs 4.[5] pounds of it.", "See fig.(3) of the book."])
+@pytest.mark.parametrize("text", ["It costs 4.[5] pounds of it.", "See fig.(3) of the book.", "The U.S.[2] Army came."])
 def test_a_mark_within_a_sentence_ends_none(text: str) -> None:
     assert len(sentence_spans(text)) == 1
 
