@@ -165,7 +165,6 @@ _TO_KNOW_FIRST = {
         "otherwise pip downloads some gigabytes of CUDA"
     ),
     "igraph": _IS_GPL,
-    "cdlib": _IS_GPL,
 }
 
 
