@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.evaluate import interval, named_scorer
+from kraq_dspy.apps.cli.evaluate import named_scorer
 from kraq_dspy.apps.cli.options import (
     Calls,
     Flag,
@@ -126,9 +126,9 @@ class Optimize(Scoped, Calls):
 def _show(compiled: "Compiled") -> None:
     comparison = compiled.comparison
     rows = {
-        "before": interval(comparison.baseline),
-        "after": interval(comparison.system),
-        "difference": f"{interval(comparison.difference, sign='+')}, p = {comparison.test.p_value:.3f}",
+        "before": comparison.baseline.shown(),
+        "after": comparison.system.shown(),
+        "difference": f"{comparison.difference.shown(signed=True)}, p = {comparison.test.p_value:.3f}",
         "rows": f"{compiled.n_train} learned from, {comparison.difference.n} measured on",
         "model calls": f"{compiled.usage.calls:,} paid, {compiled.replayed:,} known already",
         "state": str(compiled.path),
