@@ -189,7 +189,7 @@ class ResolveSettings(Checked):
     joins them whatever their length."""
 
 
-OF_CDLIB = ("greedy_modularity", "walktrap")
+OF_IGRAPH = ("louvain", "infomap", "label_propagation", "greedy_modularity", "walktrap")
 
 
 @dataclass(frozen=True)
@@ -198,10 +198,9 @@ class CommunitySettings(Checked):
 
     section = "communities"
 
-    algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation", *OF_CDLIB))] = "leiden"
-    """"leiden" (the papers'), or another one, which needs the extra "communities": "louvain",
-    "infomap" and "label_propagation" of igraph, "greedy_modularity" and "walktrap" of cdlib. That
-    extra brings packages under the GPL: igraph, and Levenshtein, which cdlib needs."""
+    algorithm: Annotated[str, OneOf(("leiden", *OF_IGRAPH))] = "leiden"
+    """"leiden" (the papers'), or another one of igraph, which is under the GPL and comes with the
+    extra "communities"."""
     max_size: Positive = 10
     """kraq splits communities with more entities than this, unless the algorithm finds no parts
     in one."""
@@ -340,7 +339,7 @@ class InstructedSettings(Checked):
     "sentences" (the vectors of a passage's sentences, weighted by the question; `efficient` then
     needs no stored question)."""
     name: str = "minilm"
-    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
+    """The packaged "minilm", which "pair" reads by; for the other kinds also a folder or a hub name."""
     sharpness: NotNegative = 10.0
     """Weighting of "sentences": 0 weighs all alike; a large number takes only the sentence
     nearest to the question."""
@@ -352,14 +351,16 @@ class InstructedSettings(Checked):
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     dtype: Annotated[str, OneOf(("float32", "bfloat16"))] = "float32"
-    """The number format of the weights."""
+    """The number format of the weights, except for "pair", whose are packaged."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
     """The device: "cpu", "cuda", "mps", or "auto", the best one present."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind not in ("sentences", "pair") and self.name == "minilm":
+        if self.kind == "inbedder" and self.name == "minilm":
             raise ConfigError(f"instructed.kind is {self.kind!r}: give instructed.name, the folder of its weights.")
+        if self.kind == "pair" and self.name != "minilm":
+            raise ConfigError(f'instructed.kind is "pair", which reads by "minilm"; instructed.name is {self.name!r}.')
 
 
 @dataclass(frozen=True)

@@ -72,3 +72,18 @@ def test_an_evaluator_is_told_which_columns_were_read(docs: Path) -> None:
     row = json.loads((docs / "run" / "rows.jsonl").read_text("utf-8").splitlines()[0])
     assert row["extra"]["gold"] == ["Jonas Berg"]
     assert len(row["hit_ids"]) <= 2
+
+
+def test_a_reader_brings_the_index_up_to_date_from_a_copy_and_counts_agree(docs: Path) -> None:
+    shutil.copytree(docs / "docs", docs / "copy")
+    done = kraq(["update", "docs.kraq", "copy", "--json"], docs)
+    assert done.code == 0, done.text
+    report = json.loads(done.text)
+    assert report["documents"] == {"added": 0, "changed": 0, "removed": 0}
+    status = json.loads(kraq(["status", "docs.kraq", "--json"], docs).text)
+    assert status["counts"]["questions"] == report["counts"]["questions"] == len(questions_of(docs))
+
+
+def test_of_a_site_that_no_document_has_a_reader_is_told(docs: Path) -> None:
+    shown = " ".join(kraq(["ask", "docs.kraq", "How do I leave the list of toyota.com?"], docs).text.split())
+    assert "They have nothing of toyota.com." in shown

@@ -29,7 +29,6 @@ from kraq_dspy.eval.defaults import RETRIEVED
 if TYPE_CHECKING:
     from kraq_dspy.eval.datasets import Example
     from kraq_dspy.eval.metrics.generation import BertScorer
-    from kraq_dspy.eval.statistics import Interval
     from kraq_dspy.eval.summary import TableSummary
     from kraq_dspy.eval.system import AskedSystem
     from kraq_dspy.workspace import Workspace
@@ -47,11 +46,6 @@ def named_scorer(name: str) -> "BertScorer":
     if folder and layer.isdecimal():
         return BertScorer(folder, int(layer))
     return BertScorer(name)
-
-
-def interval(value: "Interval", sign: str = "") -> str:
-    low, high = (format(end, f"{sign}.3f") for end in (value.low, value.high))
-    return f"{value.estimate:{sign}.3f} [{low}, {high}]"
 
 
 @command_class

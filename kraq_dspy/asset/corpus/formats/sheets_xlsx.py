@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -37,14 +37,6 @@ def _not_read(parts: Parts) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
-    kind: str
-    style: "_Style"
-    value: str | None
-    formula: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Style:
     """How cells show their value: the code of their number format, and whether they strike it out."""
 
@@ -69,7 +61,7 @@ class _Workbook:
         )
         self._book = ElementTree.fromstring(parts.read(self._path) or b"<none/>")
         properties = next((each for each in self._book if _name(each) == "workbookPr"), None)
-        self._from_1904 = properties is not None and properties.get("date1904", "") in ("1", "true")
+        self._from_1904 = properties is not None and properties.get("date1904", "") in _TRUE
         self._relations = parts.relations(self._path)
         self._strings = self._shared_strings()
         self._styles = self._styles_of_cells()
@@ -156,48 +148,38 @@ class _Workbook:
     def _text_of(self, element: ElementTree.Element, sheet: Sheet) -> str:
         """The shown text of a cell, "" where it is struck out; the sheet counts that, and formulas without a value."""
         inside = {_name(child): child for child in element}
-        own = _string(inside["is"]) if "is" in inside else None
-        cell = self._cell(element, inside, own)
-        if cell.value is None and cell.formula is not None:
-            sheet.n_formulas += 1
+        kind, number = element.get("t", "n"), int(element.get("s", "0"))
+        style = self._styles[number] if number < len(self._styles) else _Style()
+        stored = inside["v"].text if "v" in inside else None
 
-        written = self._written(cell)
-        sheet.n_struck += own.n_struck if own else written.n_struck
+        if "is" in inside:  # a string of its own
+            written = _string(inside["is"])
+        elif stored is None:
+            formula = inside["f"].text if "f" in inside else ""
+            sheet.n_formulas += "f" in inside
+            written = _String(f"={formula}" if formula else "")
+        elif kind == "s":
+            written = self._strings[int(stored)]
+        else:
+            written = _String(self._value(stored, kind, style.format))
+
+        sheet.n_struck += written.n_struck
         text = on_one_line(written.text)
-        if cell.style.strikes:
+        if style.strikes:
             sheet.n_struck += len(text)
             return ""
         return text
 
-    def _cell(
-        self, element: ElementTree.Element, inside: Mapping[str, ElementTree.Element], own: _String | None
-    ) -> _Cell:
-        """The cell of an element, by what stands inside; `own` is a string that the cell has itself."""
-        formula = inside["f"].text or "" if "f" in inside else None
-        stored = inside["v"].text if "v" in inside else None
-        value = own.text if own else stored
-        return _Cell(element.get("t", "n"), self._style(int(element.get("s", "0"))), value, formula)
-
-    def _style(self, number: int) -> _Style:
-        return self._styles[number] if number < len(self._styles) else _Style()
-
-    def _written(self, cell: _Cell) -> _String:
-        if cell.kind == "s" and cell.value is not None:
-            return self._strings[int(cell.value)]
-        return _String(self._value(cell))
-
-    def _value(self, cell: _Cell) -> str:
-        if cell.value is None:
-            return f"={cell.formula}" if cell.formula else ""
-        if cell.kind == "b":
-            return "TRUE" if cell.value.strip() in ("1", "true") else "FALSE"
-        if cell.kind == "d":
-            return cell.value.removesuffix("T00:00:00")
-        if cell.kind != "n":
-            return _unescaped(cell.value)
-        if not cell.value.strip():
+    def _value(self, stored: str, kind: str, code: str) -> str:
+        if kind == "b":
+            return "TRUE" if stored.strip() in _TRUE else "FALSE"
+        if kind == "d":
+            return stored.removesuffix("T00:00:00")
+        if kind != "n":
+            return _unescaped(stored)
+        if not stored.strip():
             return ""
-        number, code = float(cell.value), cell.style.format
+        number = float(stored)
         return shown(number, code, from_1904=self._from_1904) if code != "General" else plain(number)
 
 
