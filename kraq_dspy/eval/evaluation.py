@@ -174,7 +174,7 @@ def evaluate(
         title: of the report; by default the name of the file of questions.
         progress: an object that hears how it goes.
 
-    Questions that an adapter of the index or of its models was trained on are left out, and counted.
+    The evaluation leaves out, and counts, questions that a LoRA adapter of the index's models was trained on.
 
     A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is
     asked of the index without the documents that any question hides. If some questions are marked

@@ -93,6 +93,7 @@ def decide(
         second: the name of the other.
         scores: the scores of `first`, by half ("made", "own", "people") and question id.
         other: the scores of `second`, in the same form.
+        lean: how much more of a question's words `first` finds in passages that are no evidence (`lean_of`).
         seed: the random seed of the tests.
 
     Returns:
