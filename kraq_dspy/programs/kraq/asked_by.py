@@ -3,8 +3,8 @@
 Policies:
 
 - "model": the generator makes a question of the summary of each community: Q = f(R), KRAQ paper 2.2. If it is not
-  usable, the generator is asked once more, and then a template. A small generator's question must also have its names
-  and nearly all its words in a passage of the community; otherwise the template's replaces it.
+  usable, the generator is asked once more, and then a template. A small generator's question must also say nothing that
+  a passage of the community does not; otherwise the template's replaces it.
 - "mixed": a heading that announces a question is what people look for: it is asked about, by one community alone. A
   small tuned generator writes questions for such headings, and otherwise only if no template knows what to ask. Any
   other generator writes one for every community, for a narrow one from its heading and its text. If a community has a
@@ -28,7 +28,7 @@ from kraq_dspy.programs.kraq.by_size import is_small as is_small_model
 from kraq_dspy.programs.kraq.evidence import may_state, mentioning, naming, stating
 from kraq_dspy.programs.kraq.question_text import asks_of_headline, asks_of_something, stands_alone
 from kraq_dspy.programs.kraq.representative import Representative, representatives
-from kraq_dspy.programs.kraq.wording import Stated, stated_in
+from kraq_dspy.programs.kraq.wording import Stated, said_beyond, stated_in
 from kraq_dspy.records import (
     MENTIONS,
     PARSE,
@@ -283,7 +283,7 @@ class AskedBy:
 
         Under the policy "mixed", a model's question names the index's subject, as the templates do, and must lead to
         one of its group's passages: if none is among the nearest of the index, the template's question replaces it. It
-        replaces a small model's, too, if none of these has the question's names and nearly all its telling words.
+        replaces a small model's, too, if each of these lacks a telling word of the question.
         """
         placed_questions = [
             question
@@ -299,11 +299,11 @@ class AskedBy:
         for question in placed_questions:
             near = nearest_of.get(question.id, [])
             found = [id for id in near if id in question.chunk_ids]
-            is_astray = self._is_mixed and near and not found
+            is_astray = self._is_mixed and near and not found and self._has_question(_of(question))
             if self._is_checked and question.model not in WITHOUT_MODEL:
-                found = self._mentioning(question.text, found if near else question.chunk_ids)
-                is_astray = not found
-            if is_astray and self._has_question(_of(question)):
+                found = self._saying(question.text, found if near else question.chunk_ids)
+                is_astray = not found and _of(question) in self._asked_of
+            if is_astray:
                 wording = self._asked_of[_of(question)]
                 question = dataclasses.replace(worded(question, wording.text), model=wording.model)
             answered.append(self._answered(question, found))
@@ -330,10 +330,9 @@ class AskedBy:
             return dataclasses.replace(worded(question, ", ".join(question.names[:NAMES_OF_TOPIC])), model=TOPIC)
         return _with_evidence(question, self._source.by_words(question.text, mentions), MENTIONS)
 
-    def _mentioning(self, question: str, chunk_ids: Sequence[str]) -> list[str]:
-        """The passages with the names of the question and nearly all its telling words, by their ids."""
-        named = naming(question, self._source.get(chunk_ids))
-        return [chunk.id for chunk in mentioning(question, named)]
+    def _saying(self, question: str, chunk_ids: Sequence[str]) -> list[str]:
+        """The passages that have all that the question says, by their ids."""
+        return [chunk.id for chunk in self._source.get(chunk_ids) if not said_beyond(question, chunk.passage)]
 
     def stated(self, community: Community, question: str) -> Stated | None:
         """The statement of the community that its parse turned into the question; None for another question."""

@@ -81,7 +81,7 @@ def stated_in(question: str, analyses: Iterable[Analysis]) -> Stated | None:
             if asked.question != question:
                 continue
             for statement in (sentence.text, f"{analysis.title}\n{sentence.text}"):
-                if not _told_beyond(question, statement):
+                if not said_beyond(question, statement):
                     return Stated(statement, asked.answer, question, asked.word)
     return None
 
@@ -133,7 +133,7 @@ def fault_in(question: str, statement: str, answer: str, word: str = "") -> str:
         fault_of(question, signatures.WordQuestion.instructions)
         or _fault_of_form(question)
         or _fault_of_kind(question, word)
-        or _told_beyond(question, statement)
+        or said_beyond(question, statement)
         or _gives_away(question, answer)
     )
 
@@ -177,8 +177,13 @@ def asked_kind(question: str) -> str:
     return _KINDS_OF_WORD.get(word, word)
 
 
-def _told_beyond(question: str, statement: str) -> str:
-    """Which of its words the statement does not have; "" where it has all of them."""
+def said_beyond(question: str, statement: str) -> str:
+    """Which telling word or name of the question the statement does not have; "" where it has all of them, but for what
+    any question may ask for, such as a year.
+
+    >>> said_beyond("What is the purpose of the Ada prize?", "The Ada prize goes to engineers.")
+    'says what the statement does not: purpose'
+    """
     folded_statement = statement.casefold()
     strange = [name for name in names_in(question) if name not in folded_statement]
     known = {form[:_STEM] for each in _words(statement) for form in (each, base_of(each)) if form}
