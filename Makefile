@@ -14,7 +14,7 @@ SOURCES := kraq_dspy tests benchmarks examples scripts
 
 .PHONY: help demo demo-lm test test-default test-long test-explore test-benchmarks golden golden-check scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
-	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
+	@echo "make demo       index the bundled passages, ask three questions, print recall and gold in answer"
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
 	@echo "make test       run the tests, but for those of tests/long.txt"
 	@echo "make test-long  the tests of tests/long.txt, which take some seconds each: minutes"

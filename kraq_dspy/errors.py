@@ -143,7 +143,13 @@ class EvaluationError(KraqError):
 
 
 class MissingExtraError(KraqError, ImportError):
-    """A package is not installed: that of an extra, or one that comes with the library (`extra` "")."""
+    """A package that a function needs is not installed.
+
+    Args:
+        package: the name of the package.
+        extra: the extra of kraq-dspy that installs it; "" if a default installation has it.
+        purpose: what needs the package.
+    """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         install = f"pip install 'kraq-dspy[{extra}]'" if extra else "pip install kraq-dspy"

@@ -50,7 +50,12 @@ def arguments(value: Any) -> list[str]:
         parameters = inspect.signature(value).parameters.values()
     except ValueError:
         return []
-    return [parameter.name for parameter in parameters if parameter.kind not in VARIADIC]
+    own = value.__annotations__ if hasattr(value, "model_fields") else None  # pydantic adds those of the base
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind not in VARIADIC and (own is None or parameter.name in own)
+    ]
 
 
 def described(value: Any) -> Iterator[str]:

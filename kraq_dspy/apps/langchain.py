@@ -18,13 +18,10 @@ with needs("langchain-core", "langchain", "A LangChain retriever"):
 class LangChainRetriever(BaseRetriever):
     """A retriever for LangChain.
 
-    Args:
+    Attributes:
         retrieve: a retriever of a `Workspace`, or anything that `as_retriever` takes.
         k: the number of documents, 1 or more.
         filters: conditions on the metadata of chunks.
-        name: LangChain's name of it.
-        tags: LangChain's tags.
-        metadata: LangChain's metadata.
 
     Raises:
         ValueError: at a call, for an empty question.

@@ -19,7 +19,7 @@ from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
-from kraq_dspy.eval.halves import LEAST_OF_PEOPLE, Decision, about_made, as_peoples, require_halves
+from kraq_dspy.eval.halves import Decision, about_made, as_peoples, require_halves
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
@@ -174,7 +174,7 @@ def evaluate(
         title: of the report; by default the name of the file of questions.
         progress: an object that hears how it goes.
 
-    Questions that an adapter of the index or of its models was trained on are left out, and counted.
+    The evaluation leaves out, and counts, questions that a LoRA adapter of the index's models was trained on.
 
     A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is
     asked of the index without the documents that any question hides. If some questions are marked
@@ -200,7 +200,9 @@ def evaluate(
         metrics = [own_metric(function, name=name) for name, function in metrics.items()]
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
     if human is not None:
-        read_examples += _peoples(questions.read_questions(human, columns, encoding=encoding), read_examples)
+        peoples = as_peoples(questions.read_questions(human, columns, encoding=encoding))
+        require_halves(read_examples)
+        read_examples += peoples
     every_example, withdrawn_note = _without_withdrawn(read_examples)
 
     with ExitStack() as stack:
@@ -245,17 +247,6 @@ def _computes_here(system: AskedSystem, space: Workspace | None) -> bool:
     """Whether a question waits for nothing but this process: then the next one is asked when it is answered, since
     side by side both would take twice as long by the clock."""
     return space is not None and system.make is not None and set(space.models.names().values()) <= {"", EMBEDDED}
-
-
-def _peoples(asked: list[Example], made: list[Example]) -> list[Example]:
-    """Human questions as rows beside a test set. Raises EvaluationError for too few of them, and for a set without
-    two halves."""
-    if len(asked) < LEAST_OF_PEOPLE:
-        raise EvaluationError(
-            f"There are {counted(len(asked), 'human question')}; expected {LEAST_OF_PEOPLE} at least, and better ten."
-        )
-    require_halves(made)
-    return as_peoples(asked)
 
 
 def _not_learned_from(examples: list[Example], space: Workspace | None) -> list[Example]:

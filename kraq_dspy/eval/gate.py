@@ -196,8 +196,7 @@ def _turned(difference: Interval) -> Interval:
 
 
 def _shown(difference: Interval) -> str:
-    interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]"
-    return f"{difference.estimate:+.3f} {interval}, {counted(difference.n, 'question')}"
+    return f"{difference.shown(signed=True)}, {counted(difference.n, 'question')}"
 
 
 def _unpaired(run: RunSummary) -> str:

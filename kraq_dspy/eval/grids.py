@@ -8,7 +8,7 @@ from kraq_dspy.errors import counted
 from kraq_dspy.eval.halves import HALVES, PEOPLE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.statistics import SIGNIFICANT, Interval, bootstrap_mean
+from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
 from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
 
 CHANGED = 5  # questions shown that fell, and as many that rose
@@ -165,13 +165,6 @@ def facts(run: RunSummary) -> dict[str, str]:
     return {name: text for name, text in lines.items() if text}
 
 
-def number(value: float, *, signed: bool = False) -> str:
-    """Three decimals for shares, one for counts."""
-    digits = 3 if abs(value) < 10 else 1
-    value = round(value, digits) + 0.0  # no negative zero
-    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-
-
 def clipped(text: str, most: int = 200) -> str:
     """The text on one line, of at most `most` characters."""
     line = " ".join(text.split())
@@ -235,12 +228,7 @@ def _score(cell: Cell, n_rows: int) -> str:
         return f"-{failed}"
     n_scored = n_rows - cell.n_failed - cell.n_undefined
     n = f" n={n_scored}" if n_scored != n_rows else ""
-    return f"{_interval(cell.interval)}{n}{failed}"
-
-
-def _interval(interval: Interval, *, signed: bool = False) -> str:
-    low, high = number(interval.low, signed=signed), number(interval.high, signed=signed)
-    return f"{number(interval.estimate, signed=signed)} [{low}, {high}]"
+    return f"{cell.interval.shown()}{n}{failed}"
 
 
 def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
@@ -261,7 +249,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
                 strong.add((len(rows), column))
             star = "*" if cell.is_decided else ""
             paired = "" if cell.n_paired == system.n else f", {counted(cell.n_paired, 'pair')}"
-            cells.append(f"{_interval(cell.difference, signed=True)} p{_p(cell.p_value)}{star}{_by_holm(cell)}{paired}")
+            cells.append(f"{cell.difference.shown(signed=True)} p{_p(cell.p_value)}{star}{_by_holm(cell)}{paired}")
         rows.append((system.name, *cells))
 
     name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
@@ -283,7 +271,7 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
         for half in halves:
             difference = each.differences.get(half)
             star = "*" if difference is not None and difference.is_decided else ""
-            cells.append("-" if difference is None else f"{_interval(difference.interval, signed=True)}{star}")
+            cells.append("-" if difference is None else f"{difference.interval.shown(signed=True)}{star}")
         rows.append((f"{each.first} - {each.second}", *cells, each.text))
 
     names = {half: f"{half}, n={max(_n_of(each, half) for each in decided)}" for half in halves}
@@ -318,7 +306,7 @@ def _by_group(run: RunSummary, group: str) -> Iterator[Grid]:
             cells = []
             for metric in run.metrics:
                 scores = [row.metrics[metric] for row in own if metric in row.metrics]
-                cells.append(_interval(bootstrap_mean(scores)) if scores else "-")
+                cells.append(bootstrap_mean(scores).shown() if scores else "-")
             name = kind or f"no {group}"
             rows.append((name if is_alone else f"{system.name}, {name}", *cells, str(len(own))))
     note = f"Means with 95 % intervals, over the questions of the {group} that the metric is defined for."
@@ -343,8 +331,8 @@ def _refusals(run: RunSummary) -> Iterator[Grid]:
     for system in run.systems:
         rates = system.refusals
         if rates is not None:
-            false = "-" if rates.false_refusals is None else _interval(rates.false_refusals)
-            shares = (_interval(each) for each in (rates.refused, rates.by_threshold, rates.false_answers))
+            false = "-" if rates.false_refusals is None else rates.false_refusals.shown()
+            shares = (each.shown() for each in (rates.refused, rates.by_threshold, rates.false_answers))
             rows.append((system.name, *shares, false, f"{rates.unanswerable}", f"{rates.answerable}"))
 
     if rows:

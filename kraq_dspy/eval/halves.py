@@ -59,10 +59,15 @@ class Decision:
         return fmean(each.interval.estimate for each in self.differences.values())
 
     @property
+    def favors_words(self) -> bool:
+        """Whether both halves decide for the system that searches more by words, as they do where they are wrong."""
+        return self.reason == BOTH and self.verdict * self.lean > 0
+
+    @property
     def text(self) -> str:
         """The decision in words."""
         better = {1: f"{self.first} is better", -1: f"{self.second} is better"}.get(self.verdict)
-        words = ", which favor its search by words" if self.reason == BOTH and self.verdict * self.lean > 0 else ""
+        words = ", which favor its search by words" if self.favors_words else ""
         return f"{better}, by {self.reason}{words}" if better else self.reason
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,6 +93,7 @@ def decide(
         second: the name of the other.
         scores: the scores of `first`, by half ("made", "own", "people") and question id.
         other: the scores of `second`, in the same form.
+        lean: how much more of a question's words `first` finds in passages that are no evidence (`lean_of`).
         seed: the random seed of the tests.
 
     Returns:
@@ -175,8 +181,14 @@ def decisions(rows: Sequence[ResultRow], metric: str, *, seed: int = 0) -> list[
     ]
 
 
-def as_peoples(examples: Iterable[Example]) -> list[Example]:
-    """Human questions as rows of the half "people", with ids that no row of the test set has."""
+def as_peoples(examples: Sequence[Example]) -> list[Example]:
+    """Human questions as rows of the half "people", with ids that no row of the test set has. Raises EvaluationError
+    for too few of them."""
+    if len(examples) < LEAST_OF_PEOPLE:
+        raise EvaluationError(
+            f"There are {counted(len(examples), 'human question')} to score by; expected {LEAST_OF_PEOPLE} at least, "
+            "and better ten."
+        )
     return [
         Example(
             f"people {each.id}", each.question, each.answers, each.supporting_ids, each.type, each.answer_items,

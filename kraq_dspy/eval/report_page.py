@@ -13,8 +13,9 @@ from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, number, setup_lines
+from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, setup_lines
 from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.statistics import number
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
 LONGEST = 1200

@@ -36,6 +36,22 @@ class Interval:
     seed: int
     method: str = "BCa bootstrap"
 
+    def shown(self, *, signed: bool = False) -> str:
+        """The estimate and the ends, as tables show them.
+
+        >>> Interval(0.5, 0.25, 0.75, 0.95, 8, 1000, 0).shown(signed=True)
+        '+0.500 [+0.250, +0.750]'
+        """
+        estimate, low, high = (number(each, signed=signed) for each in (self.estimate, self.low, self.high))
+        return f"{estimate} [{low}, {high}]"
+
+
+def number(value: float, *, signed: bool = False) -> str:
+    """Three decimals for shares, one for counts."""
+    digits = 3 if abs(value) < 10 else 1
+    value = round(value, digits) + 0.0  # no negative zero
+    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+
 
 @dataclass(frozen=True, slots=True)
 class Test:

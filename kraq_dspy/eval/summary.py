@@ -72,7 +72,7 @@ class SystemSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One table on one data set.
+    """The results of several systems on one set of questions.
 
     Attributes:
         header: what was run, on which questions.
@@ -80,7 +80,8 @@ class RunSummary:
         systems: the systems, each with its means, intervals and differences.
         missing: the number of questions that each system was not asked yet, in an unfinished run.
         rows: each question with each system's answer and scores.
-        decisions: by metric, what the two halves of a test set decide on each pair of systems.
+        decisions: which system of each pair is better, for each metric, if the questions are a test set with
+            two halves (`decide`).
 
     >>> rows = [ResultRow("q1", "rag", metrics={"right": 1.0}), ResultRow("q2", "rag", metrics={"right": 0.0})]
     >>> summarise_run(RunHeader("mine", "questions", {}, {}, {}), rows).systems[0].cells["right"].interval.estimate

@@ -96,14 +96,14 @@ def pairs_from_dataset(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> TeachingReport:
-    """Let the role "teacher" write pairs of the questions of a data set that have evidence.
+    """Let the role "teacher" write training pairs of the questions of a data set that have evidence.
 
     Args:
         dataset: the data set.
-        out: the JSON lines to write. The same call resumes, and repeats no call.
+        out: the JSON lines file to write. The same call resumes, and repeats no call of the model.
         models: the models by role.
-        kind: the step to train: "generator" or "drafter".
-        step: the predictor that asks the teacher; by default `TEACHING[kind]`.
+        kind: the model to train: "generator" or "drafter".
+        step: the predictor that writes a pair; by default `TEACHING[kind]`.
         limit: the most questions; None for all.
         progress: is called as the work advances.
 

@@ -69,14 +69,14 @@ def make_target(
     settings: Settings | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Target:
-    """Make the target of a name.
+    """Make the target of a name, for `compile_program`.
 
     Args:
         name: a step or a program.
-        space: the open index, which programs need.
+        space: the open index. Programs need one; steps do not.
         retriever: the retriever of a program.
         scorer: measures the relevance of questions; by default with the packaged model.
-        settings: the settings, which choose the program that extracts.
+        settings: the settings. They choose the program of the step "extraction", among others.
         arguments: options of a program.
 
     Returns:

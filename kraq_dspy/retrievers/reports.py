@@ -62,8 +62,9 @@ class ReportRetriever(Retrieving):
     Raises:
         ValueError: for a `level` below 0.
 
-    A hit's chunk is a report. Its id and `document_id` are the community's, so `exclude` and `filters` are
-    about communities (`{"level": 0}`). `score` is the cosine, in [-1, 1].
+    The chunk of a hit holds the report of a community. The chunk's `id` and `document_id` are the id of this
+    community. So `exclude` takes ids of communities, and `filters` are conditions on communities, such as
+    `{"level": 0}`. `score` is the cosine, in [-1, 1].
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

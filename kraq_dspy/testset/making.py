@@ -188,8 +188,8 @@ def make_trainset(
     Raises:
         ConfigError: for a share outside of [0, 1).
 
-    The questions are facts and bridges of a test set. Measure on other questions: on human ones, or on a set
-    of another seed about other documents (`Testset.split`).
+    The questions are of the kinds "fact" and "bridge" of a test set. To measure the optimized program, use
+    other questions: human ones, or a test set about other documents (`Testset.split`).
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     dspy.BootstrapFewShot(metric=token_f1).compile(program, trainset=make_trainset(space))

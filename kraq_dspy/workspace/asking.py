@@ -39,14 +39,21 @@ PARTS = (StatusMessage, StreamResponse)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question with all that says how it is answered.
+    """A question to `Workspace.ask`, and how to answer it.
 
-    `program` is a name, or a module that takes `question`. `history` is the conversation before the question, the
-    oldest turn first; the model of the role rewriter completes the question, the program answers the complete one, and
-    the prediction has it as `standalone_question`. At most `next_questions` questions are offered next. With `refuse`,
-    no program sees a question that the documents do not answer: `is_refusal` recognizes such a prediction, whose
-    `next_questions` are the nearest ones that they do answer. With `anyway`, the program sees thanks, greetings and
-    questions about nobody, too. `inputs` are further inputs of the program and its signature.
+    Args:
+        question: the question.
+        program: the name of a program, or a module that takes `question`.
+        history: the conversation before the question, the oldest turn first. The model of the role "rewriter"
+            completes the question from it. The program gets the complete question, which the prediction has
+            as `standalone_question`.
+        next_questions: the most questions to offer with the answer.
+        refuse: refuse a question that the documents do not answer, without calling the program. `is_refusal`
+            recognizes the prediction of a refusal. Its `next_questions` are the nearest questions that the
+            documents do answer.
+        anyway: also give the program thanks, greetings, and questions with a pronoun for a person that nobody
+            named. Otherwise kraq replies to these itself.
+        inputs: further inputs of the program and its signature.
 
     >>> Request("Where was he born?", history=[("Who wrote Don Juan?", "Lord Byron.")]).next_questions
     3

@@ -65,7 +65,7 @@ def test_a_decision_for_the_system_that_searches_more_by_words_says_that_the_hal
     decision = decide("a", "b", scores(made=40, own=40), scores(made=20, own=20), lean=lean)
 
     assert decision.text.startswith("a is better, by both halves")
-    assert ("favor its search by words" in decision.text) is said
+    assert ("favor its search by words" in decision.text) is decision.favors_words is said
 
 
 def test_a_search_by_words_finds_more_of_a_questions_words_beside_the_evidence() -> None:

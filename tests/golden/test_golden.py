@@ -1,4 +1,4 @@
-"""What the first commands say over a small corpus is what the golden files hold; `make golden-check` runs all."""
+"""The first commands print over a small corpus what the golden files hold; `make golden-check` runs all of them."""
 
 import importlib.util
 from pathlib import Path

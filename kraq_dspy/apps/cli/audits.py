@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.evaluate import interval
 from kraq_dspy.apps.cli.options import (
     Calls,
     Columns,
@@ -89,9 +88,9 @@ class Diversity(Reads, QuestionFile):
 def _diversity_row(retriever: "RetrieverDiversity", measures: list[str]) -> list[str]:
     cells = [retriever.name]
     for measure in measures:
-        cell = interval(retriever.means[measure])
+        cell = retriever.means[measure].shown()
         if measure in retriever.differences:
-            cell += f"\n{interval(retriever.differences[measure], sign='+')}"
+            cell += f"\n{retriever.differences[measure].shown(signed=True)}"
         cells.append(cell)
     return cells
 
@@ -234,7 +233,7 @@ class RatersSheet(Reads):
         if self.json:
             print_json({**asdict(report), "is_stand_in": report.is_stand_in})
             return
-        table = [("hits@1", interval(report.at_once)), ("hits@<5", interval(report.within_tries))]
+        table = [("hits@1", report.at_once.shown()), ("hits@<5", report.within_tries.shown())]
         title = f"{counted(report.n_passages, 'passage')}, rated by {', '.join(report.rated_by)}"
         output.print(grid(title, ["metric", "share of passages"], table))
         if report.is_stand_in:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.evaluate import interval, named_scorer
+from kraq_dspy.apps.cli.evaluate import named_scorer
 from kraq_dspy.apps.cli.options import (
     Calls,
     Flag,
@@ -38,7 +38,7 @@ _SHOWN = 4  # demonstrations
 @with_options_of(Sizes, "demos", "candidates", "rounds")
 @command_class
 class Optimize(Scoped, Calls):
-    """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
+    """Optimize a step or a program, and measure it before and after on examples that it did not learn from.
 
     The same command resumes an interrupted run: OUT.calls.jsonl keeps what was paid for; you can delete it afterwards.
     """
@@ -55,24 +55,20 @@ class Optimize(Scoped, Calls):
     ]
     dev: Annotated[
         Path | None,
-        Option(
-            metavar="FILE", help="A csv file or JSON lines with inputs and what is right. Default: rows of the index."
-        ),
+        Option(metavar="FILE", help="Labeled examples (csv or JSON lines). Default: examples made of the index."),
     ] = None
     out: Annotated[
         Path | None,
-        Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --optimized."),
+        Option("--out", "-o", metavar="FILE", help="Needed: the optimized program to write (.json), for --optimized."),
     ] = None
     index: Annotated[
-        Path | None, Option(metavar="DIR", help="Index for programs, for leads_back, and for rows of its own.")
+        Path | None, Option(metavar="DIR", help="Index for programs, for leads_back, and to make examples of.")
     ] = None
     optimizer: Annotated[str, Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")] = "bootstrap"
     metric: Annotated[str | None, Option(metavar="NAME", help="Default: the one that fits the step.")] = None
-    train: Annotated[Path | None, Option(metavar="FILE", help="Rows to learn from. Default: half of --dev.")] = None
+    train: Annotated[Path | None, Option(metavar="FILE", help="Examples to learn from. Default: half of --dev.")] = None
     budget_calls: Annotated[int | None, Option(min=1, help="Stop before more model calls than this.")] = None
-    start: Annotated[
-        Path | None, Option(metavar="FILE", help="Begin with this state instead of the plain program.")
-    ] = None
+    start: Annotated[Path | None, Option(metavar="FILE", help="Optimized program to start from.")] = None
     force: Annotated[bool, Flag("--force", help="Save the result even if it is worse.")] = False
     retriever: Annotated[str | None, Option(help="Retriever of a program's passages.")] = None
     bertscore: Annotated[str, Option(metavar="MODEL", help="For relevance: minilm, roberta-large, FOLDER:LAYER.")] = (
@@ -130,9 +126,9 @@ class Optimize(Scoped, Calls):
 def _show(compiled: "Compiled") -> None:
     comparison = compiled.comparison
     rows = {
-        "before": interval(comparison.baseline),
-        "after": interval(comparison.system),
-        "difference": f"{interval(comparison.difference, sign='+')}, p = {comparison.test.p_value:.3f}",
+        "before": comparison.baseline.shown(),
+        "after": comparison.system.shown(),
+        "difference": f"{comparison.difference.shown(signed=True)}, p = {comparison.test.p_value:.3f}",
         "rows": f"{compiled.n_train} learned from, {comparison.difference.n} measured on",
         "model calls": f"{compiled.usage.calls:,} paid, {compiled.replayed:,} known already",
         "state": str(compiled.path),

@@ -331,7 +331,7 @@ class TakesStates(Models):
 
     optimized: Annotated[
         list[Path] | None,
-        Option("--optimized", metavar="FILE", help="State that `kraq optimize` saved; repeatable."),
+        Option("--optimized", metavar="FILE", help="Optimized program of `kraq optimize`; repeatable."),
     ] = None
 
     def states(self) -> "StepStates":

@@ -1,7 +1,7 @@
 """Names the systems that `kraq select` tries: a retriever over chunks of one size, asked for k passages."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.errors import ConfigError
@@ -111,8 +111,3 @@ FEW = 20
 def better_half(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The first half of those that are ranked, two at least."""
     return list(ranked[: max(2, -(-len(ranked) // 2))])
-
-
-def named(candidates: Iterable[Candidate]) -> str:
-    """Their names in a sentence."""
-    return "; ".join(candidate.name for candidate in candidates)

@@ -110,12 +110,18 @@ class Selection:
         chosen, best, cheapest = self.chosen, self.best, self.cheapest
         of_halves = f"; mean of the halves {chosen.mean:.3f}" if self.decisions else ""
         asked = counted(chosen.score.n, "question")
-        said = [f"{chosen.candidate.name}: {self.metric} {_interval(chosen.score)} on {asked}{of_halves}."]
+        said = [f"{chosen.candidate.name}: {self.metric} {chosen.score.shown()} on {asked}{of_halves}."]
         if not self.undecided:
             said.append("It is the best, by both halves." if self.decisions else "It is the best, by more than chance.")
         elif len(self.undecided) == len(self.tried) - 1:
             more = "human questions" if self.are_made else "more questions"
             said.append(f"These questions tell none of the {len(self.tried)} candidates from another; {more} would.")
+        toward_words = sum(each.favors_words for each in self.decisions)
+        if toward_words:
+            said.append(
+                f"{toward_words} of {counted(len(self.decisions), 'decision')} prefer more search by words, which both "
+                "halves favor."
+            )
         if chosen is not best:
             said.append(
                 f"The best, {best.candidate.name}, is higher by {best.mean - chosen.mean:.3f}, which is not decided, "
@@ -189,11 +195,6 @@ class Selection:
 
     def __repr__(self) -> str:
         return f"Selection({self.verdict})"
-
-
-def _interval(value: Interval, *, signed: bool = False) -> str:
-    form = "+.3f" if signed else ".3f"
-    return f"{value.estimate:{form}} [{value.low:{form}}, {value.high:{form}}]"
 
 
 def _as_json(tried: Tried) -> dict[str, Any]:

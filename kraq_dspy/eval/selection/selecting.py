@@ -13,7 +13,7 @@ from kraq_dspy.eval.about import about_retriever
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
-from kraq_dspy.eval.halves import LEAST_OF_PEOPLE, about_made, as_peoples, decide, has_halves, lean_of, require_halves
+from kraq_dspy.eval.halves import about_made, as_peoples, decide, has_halves, lean_of, require_halves
 from kraq_dspy.eval.labeling import PERSON
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
@@ -239,11 +239,6 @@ def _peoples(
     of_people: list[str] = []
     _, peoples = _with_gold(read_questions(human, columns, encoding=encoding), documents, metric, of_people)
     notes += [f"Of people's: {each}" for each in of_people]
-    if len(peoples) < LEAST_OF_PEOPLE:
-        raise EvaluationError(
-            f"There are {counted(len(peoples), 'human question')} to score by; expected {LEAST_OF_PEOPLE} at "
-            "least, and better ten."
-        )
     return as_peoples(peoples)
 
 

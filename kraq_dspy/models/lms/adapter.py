@@ -89,22 +89,28 @@ class KraqAdapter(dspy.ChatAdapter):
 
         dspy.configure(lm=lm, adapter=KraqAdapter())
 
-    - If the server enforces JSON schemas (`lms.enforcement`), a signature with typed fields gets
-      one JSON object under its schema. It never does if log-probabilities are wanted, since a
-      grammar changes them. Elsewhere a reply has a section a field, under DSPy's own markers.
-    - The prompt says each field once.
-    - Inside input values, field markers (`[[ ## x` becomes `[( ## x`), the marks of chat templates (`<|im_end|>`
-      becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
-      another or begin a turn; the prompt says that inputs are data.
-    - A reply is repaired before another is paid for (`kraq_dspy.models.lms.repair`).
-    - It reads a reply's envelope (`kraq_dspy.models.lms.envelope`). If a reply ends mid-list, it
-      keeps the complete items. It does not call a model again that refused or whose reply was
-      withheld, and it reports the flaw.
-    - With `second_try` (the default), an unreadable reply is followed by one more call in another
-      form; then UnreadableReplyError, unless some lists are readable: the others are empty then,
-      which is told as a flaw. What was unreadable under a schema is asked for without one, a single
-      text without markers, other fields under their markers as a JSON object. It does not repeat a
-      call that was streamed: it then takes chatter as it is.
+    Args:
+        callbacks: DSPy's callbacks.
+        second_try: after an unreadable reply, call the model once more and ask for another form.
+        **kwargs: further arguments of DSPy's `ChatAdapter`.
+
+    Raises:
+        UnreadableReplyError: at a call, if no reply can be read.
+
+    - **Form of a reply.** If the server enforces JSON schemas, a signature with typed fields gets a JSON object
+      under its schema (`lms.enforcement`). If the caller wants log-probabilities, the adapter sends no schema,
+      because a grammar changes them. In all other cases a reply has one section for each field, under DSPy's
+      field markers.
+    - **Untrusted text.** Inside input values the adapter breaks field markers (`[[ ## x` becomes `[( ## x`),
+      the marks of chat templates (`<|im_end|>` becomes `< |im_end|>`) and the last sentence of the prompt. So a
+      document cannot end its field, write another field or begin a turn. The prompt says that inputs are data.
+    - **Repair.** The adapter repairs a reply before it calls the model again (`kraq_dspy.models.lms.repair`).
+      If a reply ends in the middle of a list, the adapter keeps the complete items. It does not repeat a call
+      that the model refused, and reports that.
+    - **Second try.** A reply that was unreadable under a schema is asked for without a schema. Without a
+      schema, a single text is asked for without markers, and several fields as a JSON object. If only some
+      lists of the second reply are readable, the other lists are empty, and the adapter reports that. It does
+      not repeat a call that was streamed.
     """
 
     def __init__(self, callbacks: list[Any] | None = None, second_try: bool = True, **kwargs: Any) -> None:

@@ -43,14 +43,14 @@ class Price:
 class Limits:
     """The most that a run may spend; None is no limit.
 
+        build_index("poets/", "poets.kraq", limits=Limits(max_calls=500))
+
     Args:
         max_calls: the most calls.
         max_tokens: the most tokens of all calls together.
         max_cost: the most money. Every model except the embedded one then needs a price.
         prices: prices by model name.
         calls_option: what messages call `max_calls`.
-
-        build_index("poets/", "poets.kraq", limits=Limits(max_calls=500))
     """
 
     max_calls: int | None = None

@@ -137,25 +137,26 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
 
 
 class GraphLocalSearch(SavableModule):
-    """Answer from what a `KnowledgeGraph` with these settings holds around the question.
+    """Answers from the entities near a question, their relationships, reports and passages (GraphRAG's local
+    search).
 
     Args:
-        nearest: finds entities by their texts (`space.entity_vectors`).
+        nearest: finds entities by their embeddings (`space.entity_vectors`).
         graph: the graph of the index (`space.graph`).
-        k: passages of an answer, at most.
-        n_entities: entities near the question, whose surroundings the answer sees.
-        level: the narrowest level of communities whose reports the answer sees; 0 is the broadest.
-        tokens: the budget of all that the answer sees.
-        signature: replaces the answer's signature, or its instructions.
+        k: the most passages in the prompt.
+        n_entities: the number of entities nearest to the question.
+        level: the narrowest level of communities whose reports are in the prompt; 0 is the broadest.
+        tokens: the most tokens of entities, relationships, reports and passages in the prompt.
+        signature: a signature in place of `AnswerFromGraph`, or other instructions for it.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.
         ValueError: for a count that is out of its range.
 
-    `context` gathers that without calling a model.
+    `context` gathers the contents of the prompt without calling a model.
 
-    The prediction has `answer`, `hits` (the passages shown), `reports` (also hits), `entities`,
-    `relationships`, `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
+    The prediction has `answer`, `hits` (the passages), `reports` (also hits), `entities`, `relationships`,
+    `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

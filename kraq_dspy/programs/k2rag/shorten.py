@@ -28,9 +28,10 @@ class Shorten(SavableModule):
         least_tokens: the least length of the result, in tokens.
 
     Raises:
-        ValueError: at a call, for an empty result.
+        ValueError: for an option out of its range, and at a call for an empty result.
 
-    A long text is shortened piece by piece. A result that is longer than the text is dropped.
+    The module shortens a long text piece by piece. If the result is longer than the text, the text stays as
+    it is.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"shortened": "Ada lived in London."}])):

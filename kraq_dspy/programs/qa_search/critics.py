@@ -27,10 +27,11 @@ MOST_WORDS = 30
 
 
 class WriteSyntheticPair(SavableModule):
-    """One question that the passage answers with a short fact.
+    """Writes a question that a passage answers with a short fact, and the answer.
 
-    Both are "" if the model found none, or wrote what is no pair: a sentence of the passage in place of a question,
-    a question about "the text", an answer that the question tells ("What is the name of Exxon?").
+    The prediction has `question` and `answer`. Both are "" if the model writes no usable pair: a statement
+    instead of a question, a question about "the text", or a question that contains its answer ("What is the
+    name of Exxon?").
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"question": "Where did Ada live?", "answer": "London"}])):

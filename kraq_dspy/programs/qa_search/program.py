@@ -83,37 +83,39 @@ class QASearchOptions:
 
 
 class QASearch(SavableModule):
-    """Looks the question up in an FAQ cache, and asks `program` if it is not there.
+    """Looks a question up in an FAQ cache, and asks `program` if the cache has no answer (QA search paper,
+    Algorithm 1).
 
     Args:
         program: answers if the FAQ cache has no answer.
         answers: the FAQ cache (`space.answers`).
-        block: entries that the model sees at once.
-        scan: which entries it sees: "narrow", "nearest", "full" or "exhaustive".
-        check: what looks at a match again: "model", "rules" or "none".
-        collect: note questions that the program cannot answer in the FAQ cache.
-        similarity: the least cosine of an entry, in [0, 1].
+        block: the number of entries that the model sees in one call, 1 or more.
+        scan: which entries the model sees: "narrow", "nearest", "full" or "exhaustive".
+        check: how a match is confirmed: "model", "rules" or "none".
+        collect: add questions that the program cannot answer to the FAQ cache, for review
+            (docs/guide/qa_search.md).
+        similarity: the least cosine of an entry, in [0, 1]; for "narrow" and "nearest".
 
     Raises:
-        ConfigError: for an unknown `scan` or `check`, a similarity without embeddings, and a program that searches
-            this FAQ cache already.
+        ConfigError: for an unknown `scan` or `check`, a similarity without embeddings, and a program that
+            searches this FAQ cache already.
         ValueError: for a `block` below 1.
 
-    If the FAQ cache has the question word for word, the look-up costs no call. Otherwise the model
-    sees (number, question) lines and says which one means the same, or -1. `scan` chooses the
-    lines: the `block` nearest by embedding ("narrow"), or the whole FAQ cache, `block` at a time,
-    until one matches ("full", the paper's) or to the end ("exhaustive"; the first match counts).
-    "nearest" takes the nearest entry without a call. "narrow" and "nearest" skip entries less
-    similar than `similarity`, a cosine in [0, 1].
+    If the FAQ cache has the question word for word, kraq calls no model. Otherwise the model sees numbered
+    questions, and replies with the number of the one that means the same, or with -1. `scan` chooses these
+    questions:
 
-    `check` then looks at the match again: by "rules" that see contradictions, by the rules and the
-    "model", or not at all ("none"). If the entry does not pass, kraq removes it and tries the rest
-    of its block once more. With `collect`, kraq notes questions that the program cannot answer in
-    the FAQ cache, for review (docs/guide/qa_search.md).
+    - "narrow": the `block` entries nearest by embedding, in one call;
+    - "nearest": no call; the nearest entry is the match;
+    - "full", as in the paper: one block after the other, until a block has a match;
+    - "exhaustive": all blocks; the first match counts.
 
-    The prediction is the program's; if an entry matches, it has that `answer` and no `hits`. It
-    also has `source` ("faq" or "program"), `entry` (None without a match) and `search` (a
-    `FaqSearch`).
+    Then kraq confirms the match. With "rules", a contradiction such as another number rejects it. With
+    "model", the model also compares the two questions. If kraq rejects the match, it shows the model the rest
+    of the block once more.
+
+    The prediction of a match has its `answer` and no `hits`; otherwise it is the program's. It also has
+    `source` ("faq" or "program"), `entry` (None without a match) and `search` (a `FaqSearch`).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -1,4 +1,4 @@
-"""What web chats ask about a conversation is told from questions, and gets a reply in the form that was asked for."""
+"""The server tells the requests of web chats about a conversation from questions, and replies in the form they need."""
 
 import pytest
 

@@ -270,7 +270,7 @@ def test_the_settings_hold_what_was_chosen_and_the_gate_its_lower_end(
     assert selection.least == 0.91  # all 40 are right: Wilson's lower end
     assert "--retrieval-only --k 1 --fail-under recall@1=0.91" in selection.to_toml()
     page = files[1].read_text("utf-8")
-    assert "Difference from bm25, 100 tokens, k 1, paired by question" in page
+    assert "Difference from bm25, 100 tokens, k 1" in page
 
 
 def test_limits_are_those_of_the_run() -> None:

@@ -1,4 +1,4 @@
-"""Where a model extracts, a build parses nothing and loads no parser; what wants the parse later parses then."""
+"""A build by a model that extracts loads no parser; later steps parse when they need it."""
 
 import subprocess
 import sys
