@@ -140,10 +140,11 @@ class AdaptiveRetriever(Retrieving):
 
 
 def of_named_source(question: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits, those of what the question names in front: a title of their document, or a speaker of a turn in them.
+    """The hits, best first, those in front of which the question names the document's title or the speaker of a turn.
 
     Of a site (or file) named by its address they are the only ones, where there is any: what another one says is no
-    answer. A name counts as it is written, and a lone word in small letters is none.
+    answer. A name counts as it is written, and a lone word in small letters is none. Scores fall as before: the first
+    hit has the highest.
 
     >>> of_named_source("How do I leave honda.com?", [])
     []
@@ -155,7 +156,8 @@ def of_named_source(question: str, hits: Sequence[Hit]) -> list[Hit]:
         return of_site
 
     behind_first = f" {' '.join(words[1:])} "
-    return sorted(hits, key=lambda hit: not any(f" {name} " in behind_first for name in _names_of(hit.chunk)))
+    by_name = sorted(hits, key=lambda hit: not any(f" {name} " in behind_first for name in _names_of(hit.chunk)))
+    return [replace(hit, score=best.score) for hit, best in zip(by_name, hits, strict=True)]
 
 
 def _names_of(chunk: Chunk) -> list[str]:

@@ -128,7 +128,7 @@ def test_a_question_that_names_a_site_is_answered_by_that_site_alone() -> None:
 
 def test_passages_of_a_title_or_a_speaker_that_a_question_names_come_first() -> None:
     def hit(title: str, text: str) -> Hit:
-        return Hit(Chunk(title, title, 0, 0, len(text), text, 1, title), 1.0, "?")
+        return Hit(Chunk(title, title, 0, 0, len(text), text, 1, title), 1 / len(title), "?")
 
     hits = [
         hit("Blaine", "He sat down."),
@@ -136,6 +136,7 @@ def test_passages_of_a_title_or_a_speaker_that_a_question_names_come_first() -> 
         hit("Meeting 5", "Ann Berg: It is late.\nOle: Yes."),
         hit("features", "They are many."),
     ]
+    assert [hit.score for hit in of_named_source("Who directed Ed Wood?", hits)] == [hit.score for hit in hits]
     first_of = {
         question: of_named_source(question, hits)[0].chunk.title
         for question in (
