@@ -339,7 +339,7 @@ class InstructedSettings(Checked):
     "sentences" (the vectors of a passage's sentences, weighted by the question; `efficient` then
     needs no stored question)."""
     name: str = "minilm"
-    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name."""
+    """The packaged "minilm", which "pair" reads by; for the other kinds also a folder or a hub name."""
     sharpness: NotNegative = 10.0
     """Weighting of "sentences": 0 weighs all alike; a large number takes only the sentence
     nearest to the question."""
@@ -351,14 +351,16 @@ class InstructedSettings(Checked):
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     dtype: Annotated[str, OneOf(("float32", "bfloat16"))] = "float32"
-    """The number format of the weights."""
+    """The number format of the weights, except for "pair", whose are packaged."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
     """The device: "cpu", "cuda", "mps", or "auto", the best one present."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind not in ("sentences", "pair") and self.name == "minilm":
+        if self.kind == "inbedder" and self.name == "minilm":
             raise ConfigError(f"instructed.kind is {self.kind!r}: give instructed.name, the folder of its weights.")
+        if self.kind == "pair" and self.name != "minilm":
+            raise ConfigError(f'instructed.kind is "pair", which reads by "minilm"; instructed.name is {self.name!r}.')
 
 
 @dataclass(frozen=True)

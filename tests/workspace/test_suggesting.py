@@ -8,10 +8,10 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import Index, build_index
+from kraq_dspy import Index
 from kraq_dspy.programs import TraditionalRAG
 from kraq_dspy.records import Chunk, Document, Hit, Question
-from kraq_dspy.settings import EMBEDDED, Settings
+from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.suggesting import next_questions, starters
@@ -48,21 +48,6 @@ def test_the_first_starters_lead_to_as_many_documents_as_questions_do(space: Wor
     documents = {each.passage.document_id for each in space.starters(3)}
     evidence = [id for question in space.index.questions() for id in question.evidence]
     assert documents == set(space.index.documents_of(evidence).values())
-
-
-def test_a_statement_that_a_template_turned_round_is_no_starter_beside_a_question(tmp_path: Path) -> None:
-    out = tmp_path / "turned.kraq"
-    build_index([Document("byron", "byron", TEXTS["byron"])], out, embedder=EMBEDDER)
-    texts = ["Is Lord Byron a poet of London?", "Which poem did Byron write?"]  # both of one passage, and alike
-    with Index.open(out, write=True) as index:
-        [chunk_id] = index.ids(Chunk)
-        questions = [
-            Question(str(place) * 32, text, "kraq", None, 1, (chunk_id,), ("byron",), EMBEDDED, evidence=(chunk_id,))
-            for place, text in enumerate(texts)
-        ]
-        index.replace(Question, questions)
-        index.question_vectors.upsert([each.id for each in questions], EMBEDDER.encode_queries(texts), texts)
-        assert [each.text for each in starters(index)] == ["Which poem did Byron write?"]
 
 
 def test_what_was_asked_is_not_suggested_again(space: Workspace) -> None:

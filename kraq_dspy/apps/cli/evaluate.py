@@ -1,6 +1,7 @@
 """Asks an index questions of your own and says how good its answers are: `kraq eval INDEX QUESTIONS`."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -144,18 +145,20 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         return foreign + self._own_systems(space)
 
     def _own_systems(self, space: "Workspace") -> "list[AskedSystem]":
-        from kraq_dspy.eval.system import chosen_retriever
+        from kraq_dspy.eval.system import chosen_program, chosen_retriever
+        from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
 
         if self.retrieval_only:
             names = self.retriever or [space.default_retriever]
             return [chosen_retriever(space, name, self.asked_k) for name in names]
 
-        programs: Sequence[str | None] = self.program or [None]
-        retrievers: Sequence[str | None] = self.retriever or [None]
         systems = []
-        for program in programs:
-            for retriever in retrievers:
-                systems.append(_program(space, program, retriever, self.optimized or (), self.k))
+        retrievers: Sequence[str | None] = self.retriever or [None]
+        for program, retriever in product(self.program or [DEFAULT_PROGRAM], retrievers):
+            options = {} if self.k is None else {passages_option(program, {}): self.k}
+            choice = choose_program(program, retriever, options, measured=True)
+            label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
+            systems.append(chosen_program(space, choice, label, self.optimized or ()))
         return systems
 
     def _metrics(
@@ -170,19 +173,6 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         if not thresholds:
             return self.metric or None
         return self.with_judged(self.metric or default_metrics(systems, examples, self.asked_k), thresholds)
-
-
-def _program(
-    space: "Workspace", name: str | None, retriever: str | None, states: Sequence[Path], k: int | None
-) -> "AskedSystem":
-    from kraq_dspy.eval.system import chosen_program
-    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
-
-    name = name or DEFAULT_PROGRAM
-    options = {} if k is None else {passages_option(name, {}): k}
-    choice = choose_program(name, retriever, options, measured=True)
-    label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
-    return chosen_program(space, choice, label, states)
 
 
 @command_class

@@ -7,7 +7,7 @@ import inspect
 import mimetypes
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib.resources import files
 from typing import Any
 
@@ -109,21 +109,17 @@ def make_app(
         return app_over(names, caller.scope, frozenset(name for name in names if served[name].has_labels))
 
     notes = [metrics.note] if access_log is None else [metrics.note, access_log.note]
-    return Watch(CountedRequests(Guard(app, settings, app_for)), notes)
+    return Watch(with_requests_counted(Guard(app, settings, app_for)), notes)
 
 
-class CountedRequests:
-    """Counts the requests under way, so that a former state is left when none reads it."""
+def with_requests_counted(app: ASGIApp) -> ASGIApp:
+    """The application, which counts the requests under way: a former state is left when none reads it."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    async def counted(scope: ASGIScope, receive: Receive, send: Send) -> None:
+        with UNDER_WAY.one() if scope["type"] == "http" else nullcontext():
+            await app(scope, receive, send)
 
-    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        with UNDER_WAY.one():
-            await self.app(scope, receive, send)
+    return counted
 
 
 def api_routes(api: Api) -> list[Route]:

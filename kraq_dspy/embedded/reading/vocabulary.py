@@ -13,8 +13,7 @@ _WORDS = {
 
 FILLERS = _WORDS["fillers"]
 VAGUE = FILLERS | _WORDS["vague"]
-BEASTS = _WORDS["beasts"]
-FIGURES = PEOPLE | BEASTS | _WORDS["figures"]
+FIGURES = PEOPLE | _WORDS["figures"]
 FEMALE = _WORDS["female"]
 STUDIED = _WORDS["studied"]
 INTRANSITIVE = _WORDS["intransitive"]

@@ -1,30 +1,18 @@
 """Asks what takes two passages to answer: a question of two steps, and a comparison."""
 
 import re
-from collections.abc import Sequence
 
-from kraq_dspy.embedded.asking.templates import without_asides
-from kraq_dspy.embedded.names import REFERENCE, kind_of
-from kraq_dspy.embedded.testset.facts import TELLS_WHICH, Fact, facts_in, which_question
-from kraq_dspy.embedded.testset.statements import (
-    BE,
-    BEGINS,
-    STATES,
-    VAGUE,
-    VERB,
-    Statement,
-    is_somebody,
-    read_passage,
-    says_what_it_is,
-)
+from kraq_dspy.embedded.names import kind_of
+from kraq_dspy.embedded.reading.reader import reader
+from kraq_dspy.embedded.testset.facts import Fact, parsed_facts
+from kraq_dspy.embedded.testset.what_it_is import is_somebody, read_passage
 from kraq_dspy.embedded.value import BRACKETED, YEAR
-from kraq_dspy.language.word_forms import PAST_OF_DONE, plural
+from kraq_dspy.language.word_forms import plural
 from kraq_dspy.records import content_id
 
-_MOST_LEADING = 9
-"""Words that lead from one passage to the name of the other; who reads more has lost the thread."""
-_DONE_BY = re.compile(rf"{BE} (?:also |later )?(?P<done>[a-z]+ed|{'|'.join(PAST_OF_DONE)}|made|built|held|won|set) by")
-_PEOPLE_KINDS = {"person": "person", "place": "place", "organisation": "organisation", "work": "work"}
+_OF_SUBJECT = re.compile(r"(?:Who|What|Which [^?]{1,40}?) (?P<rest>(?!(?:do|does|did)\b)[a-z].*)\?")
+"""A question whose answer is its subject: its words stand as they do in a relative clause."""
+_NAMED_KINDS = {"person": "person", "place": "place", "organisation": "organisation", "work": "work"}
 
 
 def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
@@ -37,45 +25,43 @@ def question_over_two(first: str, second: str, link: str) -> dict[str, str]:
     >>> question_over_two(wood, burton, "Tim Burton")["question"]
     'When was the American director who directed Ed Wood born in Burbank?'
     """
-    title, parts, kind, is_who = read_passage(first)
-    own, _, link_kind, link_is_who = read_passage(second)
-    leading = _leading_to(link, title, parts, points_to_title=bool(kind))
-    nothing = {"description": "", "question": "", "answer": ""}
-    if leading is None or not own or BRACKETED.sub("", own) not in (link, BRACKETED.sub("", link)):
-        return nothing
+    title, _, kind, is_who = read_passage(second)
+    name = BRACKETED.sub("", link)
+    leading = _leading_to(name, first) if name and name == BRACKETED.sub("", title) else ""
+    if not leading:
+        return {"description": "", "question": "", "answer": ""}
 
-    described = link_kind or _PEOPLE_KINDS.get(kind_of(link, second), "thing")
-    facts = _facts_of(own, second, without=leading.subject)
-    facts.sort(key=lambda fact: content_id(first, fact.question))
-    for fact in facts:
-        if fact.asked_of:
-            named = _led_to(described, leading, is_who=link_is_who)
-            return {"description": "", "question": fact.question.replace(own, named, 1), "answer": fact.answer}
-
-    is_of_title = leading.subject == title
-    leading_is_who = is_who if is_of_title else is_somebody(leading.subject, " ".join(parts))
-    names_given = [_in_place_of_name(said, described, is_who=link_is_who) for said in _telling_which(facts)]
-    question = _which_is_led_to(leading, kind if is_of_title else "", leading_is_who, names_given)
-    return {"description": "", "question": question, "answer": leading.subject} if question else nothing
-
-
-def _telling_which(facts: Sequence[Fact]) -> list[str]:
-    """What the facts say of a name that tells which one it is."""
-    return [fact.said for fact in facts if fact.said and TELLS_WHICH.search(fact.said)]
+    described = kind or _NAMED_KINDS.get(kind_of(link, second), "thing")
+    in_its_place = f"the {described} {'who' if is_who else 'that'} {leading}"
+    whole_name = re.compile(rf"(?<!\w){re.escape(name)}(?![\w’']| [A-Z])")
+    begun_with = read_passage(first)[0] or leading
+    asked = [
+        fact
+        for fact in parsed_facts(second)
+        if whole_name.search(fact.question)
+        and begun_with not in f"{fact.question} {fact.answer}"
+        and described.split()[-1] not in fact.answer
+    ]
+    chosen = min(asked, key=lambda fact: content_id(first, fact.question), default=Fact("", ""))
+    question = whole_name.sub(lambda _: in_its_place, chosen.question, count=1)
+    return {"description": "", "question": question, "answer": chosen.answer}
 
 
-def _which_is_led_to(leading: Statement, kind: str, is_who: bool, names_given: Sequence[str]) -> str:
-    """Ask for the subject of the first passage by what leads from it to a name put in other words: "Which film was
-    directed by the American producer from Burbank?"; "" if nothing says whom the question asks for."""
-    if kind and kind.split()[-1] in leading.phrase:
-        kind = ""
-    if not (kind or is_who or re.match(rf"{BE} ", leading.phrase)):  # else "What signed the producer?"
-        return ""
-    questions = (which_question(kind, is_who, f"{leading.phrase} {named}") for named in names_given)
-    return next(filter(None, questions), "")
+def _leading_to(name: str, passage: str) -> str:
+    """What a passage says of a name, as a relative clause does: "directed Ed Wood", "Ed Wood was shot in"."""
+    for fact in parsed_facts(passage):
+        asks_for_it = _OF_SUBJECT.fullmatch(fact.question) if fact.answer == name else None
+        if asks_for_it is not None:
+            return asks_for_it["rest"]
+
+    title = read_passage(passage)[0]
+    analysis = reader().analysis(passage)
+    links = [link for sentence in analysis.sentences for link in sentence.links] if analysis is not None else []
+    leading = (f"{link.source} {link.predicate}" for link in links if link.target == name and link.source == title)
+    return next(leading, "")
 
 
-def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
+def comparison(first: str, second: str, names: list[str]) -> dict[str, str]:
     """Ask which of two was born or made first, or whether both are of the one kind that both are
     said to be.
 
@@ -103,97 +89,12 @@ def comparison(first: str, second: str, names: Sequence[str]) -> dict[str, str]:
     return nothing
 
 
-def _facts_of(name: str, passage: str, *, without: str) -> list[Fact]:
-    """The questions of the passage about the name, or that it answers, which do not say `without`."""
-    facts = []
-    for fact in facts_in(passage):
-        is_of_name = name in (fact.asked_of, fact.answer)
-        if is_of_name and without not in f"{fact.question} {fact.answer}":
-            facts.append(fact)
-    return facts
-
-
-def _led_to(kind: str, leading: Statement, *, is_who: bool) -> str:
-    """A name put by what leads to it, as an act of its bearer where it is one: "the director who directed Ed Wood"."""
-    relative = "who" if is_who else "that"
-    done = _DONE_BY.fullmatch(leading.phrase)
-    if done is not None:
-        return f"the {kind} {relative} {PAST_OF_DONE.get(done['done'], done['done'])} {leading.subject}"
-    return f"the {kind} that {leading.subject} {leading.phrase}"
-
-
-def _in_place_of_name(statement: str, kind: str, *, is_who: bool) -> str:
-    """A name put in other words: "the rock band from Atlanta", or "the person who wrote Don Juan"."""
-    defined = re.fullmatch(rf"{BE} (?:an?|the) (?P<thing>.+)", statement)
-    return f"the {defined['thing']}" if defined else f"the {kind} {'who' if is_who else 'that'} {statement}"
-
-
-def _leading_to(link: str, title: str, parts: Sequence[str], *, points_to_title: bool) -> Statement | None:
-    """Return what the first passage says up to `link`, and of whom: "was directed by" before "Tim
-    Burton"."""
-    bare = BRACKETED.sub("", link)
-    if not bare.strip():
-        return None
-
-    for sentence in parts:
-        plain = without_asides(sentence)
-        before, named, _ = plain.partition(bare)
-        if not named or REFERENCE.search(before):
-            continue
-        leading = _without_subject(before, title, points_to_title=points_to_title)
-        if leading is None or bare in leading.subject:
-            continue
-        phrase = _up_to_preposition(leading.phrase.strip(' ,"“'))
-        words = phrase.split()
-        if (
-            0 < len(words) <= _MOST_LEADING
-            and not VAGUE.search(phrase)
-            and words[-1] not in ("and", "or", "that", "than")
-        ):
-            return Statement(leading.subject, phrase)
-    return None
-
-
-def _without_subject(before: str, title: str, *, points_to_title: bool) -> Statement | None:
-    """The beginning of a sentence in two: its subject, and what follows, an aside between commas
-    left out."""
-    plain = BEGINS.sub("", before, count=1)
-    for name in _names_for_title(title, points_to_title=points_to_title):
-        if plain.startswith((f"{name} ", f"{name},")):
-            rest = re.sub(r"^,[^,]{3,80}, ?", "", plain[len(name) :]).strip()
-            return Statement(title, rest) if re.match(rf"(?:also |later )?{VERB}\b", rest) else None
-
-    stated = STATES.match(plain)
-    if stated is None or not says_what_it_is(stated["subject"].strip()):
-        return None
-    return Statement(stated["subject"].strip(), stated["phrase"])
-
-
-def _names_for_title(title: str, *, points_to_title: bool) -> list[str]:
-    """The words that stand for what the title names, when they begin a sentence."""
-    if not title:
-        return []
-    pronouns = ["He", "She", "It"] if points_to_title else []
-    return [f"The {title}", title, *pronouns]
-
-
-def _up_to_preposition(phrase: str) -> str:
-    """Leave out what says of the next name what it is: "by French composer" as "by"."""
-    ends = [
-        match.end()
-        for match in re.finditer(r"\b(?:in|on|at|by|of|for|from|with|to|near|as|after|under) ", f"{phrase} ")
-    ]
-    cut = f"{phrase} "[: ends[-1]].strip() if ends else ""
-    rest = phrase[len(cut) :].split()
-    return cut if cut and len(rest) <= 4 else re.sub(r"\b(?:the|an?)$", "", phrase).strip()
-
-
 def _dated(passage: str) -> dict[str, int]:
     """The years of what was done to the title's thing, by the word for it: {"born": 1958}."""
     title, parts, _, _ = read_passage(passage)
     years: dict[str, int] = {}
-    for fact in facts_in(passage) if title else ():
-        match = re.match(rf"When {BE} {re.escape(title)} (?P<done>[a-z]+)", fact.question)
+    for fact in parsed_facts(passage) if title else ():
+        match = re.match(rf"When (?:was|were) {re.escape(title)} (?P<done>[a-z]+)", fact.question)
         if match and (year := YEAR.search(fact.answer)):
             years.setdefault(match["done"], int(year[0]))
 

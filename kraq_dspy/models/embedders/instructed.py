@@ -4,8 +4,6 @@
 made.
 """
 
-import functools
-import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +16,7 @@ from kraq_dspy._internal.one_blas_thread import product
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers, read_model_folder
+from kraq_dspy.models.embedders.model_folder import quiet_transformers, read_model_folder
 from kraq_dspy.models.embedders.packaged_embedder import MAX_TOKENS, MINILM
 from kraq_dspy.models.embedders.packaged_pair import PackagedPairEmbedder
 from kraq_dspy.models.machine import device_named
@@ -29,7 +27,6 @@ SHARPNESS = 10.0
 INBEDDER_PROMPT = "### Input:\n{passage}\n\n### Instruction:\n{question}\n\n### Response:"
 N_MASKS = 3
 
-PACKAGED = "minilm"
 _NEEDED = "transformers", "Embedding passages as seen from a question"  # the extra, and what for
 
 Weigh = Callable[[Any], Any]
@@ -37,7 +34,7 @@ Weigh = Callable[[Any], Any]
 
 
 class Transformer(SharedByCopies):
-    """Tokeniser and weights of a Hugging Face model: "minilm" (packaged), a local folder or a hub name.
+    """Tokeniser and weights of a Hugging Face model: a local folder or a hub name.
 
     Safe for threads: one batch runs at a time. Raises MissingExtraError without torch and transformers, ModelError when
     the model cannot be loaded.
@@ -45,7 +42,7 @@ class Transformer(SharedByCopies):
 
     def __init__(
         self,
-        name: str = PACKAGED,
+        name: str,
         *,
         batch_size: int = InstructedSettings.batch_size,
         threads: int | None = None,
@@ -54,18 +51,17 @@ class Transformer(SharedByCopies):
         **tokenizer_options: Any,
     ) -> None:
         torch, transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
-        folder = str(packaged_folder()) if name == PACKAGED else name
         if threads is not None:
             torch.set_num_threads(threads)
         try:
             with quiet_transformers():  # its report lists heads that an encoder does without
-                self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **tokenizer_options)
+                self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, **tokenizer_options)
                 model, report = transformers.AutoModel.from_pretrained(
-                    folder, dtype=getattr(torch, dtype), output_loading_info=True
+                    name, dtype=getattr(torch, dtype), output_loading_info=True
                 )
         except (OSError, ValueError) as error:
             raise ModelError(
-                f"The instructed encoder {name!r} cannot be loaded: {error} Give a folder with its files, or 'minilm'."
+                f"The instructed encoder {name!r} cannot be loaded: {error} Give a folder with its files."
             ) from error
 
         lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
@@ -122,14 +118,12 @@ def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder
         )
         return WeightedSentences(load_embedder(sentences), sharpness=settings.sharpness)
 
+    if settings.kind == "pair":
+        return PackagedPairEmbedder(max_tokens=settings.max_tokens or MAX_TOKENS, threads=settings.threads)
     options: dict[str, Any] = {name: getattr(settings, name) for name in ("batch_size", "threads", "dtype", "device")}
     if settings.max_tokens is not None:
         options["max_tokens"] = settings.max_tokens
-    if settings.kind == "inbedder":
-        return InBedder(settings.name, **options)
-    if settings.name == MINILM and settings.dtype == "float32" and settings.device in ("auto", "cpu"):
-        return PackagedPairEmbedder(max_tokens=settings.max_tokens or MAX_TOKENS, threads=settings.threads)
-    return PairEmbedder(settings.name, **options)
+    return InBedder(settings.name, **options)
 
 
 def _precision_of_sentences(settings: InstructedSettings) -> str:
@@ -178,48 +172,6 @@ class WeightedSentences(SharedByCopies):
             total = product(weights, own)
             row[:] = total / max(float(np.linalg.norm(total)), 1e-12)
         return vectors
-
-
-class PairEmbedder(SharedByCopies):
-    """Mean of the token vectors of "[CLS] question [SEP] passage [SEP]", by any encoder, in torch.
-
-    What it can do: run anywhere at once, and move passages about a question's words together, since every token of
-    the passage attends to the question. What it cannot: follow an instruction. all-MiniLM-L6-v2 was trained on single
-    texts, so the question acts as context, not as an order; two passages that answer differently but use the same
-    words stay close. For the papers' behaviour use InBedder.
-
-    `max_tokens` counts both texts; the passage is cut first. `name` says model, recipe and length, because vectors of
-    different ones must not be mixed. The packaged weights are loaded for the first passage: a program that looks all of
-    them up never needs them.
-    """
-
-    def __init__(self, name: str = PACKAGED, *, max_tokens: int = 256, dtype: str = "float32", **options: Any) -> None:
-        self.max_tokens = max_tokens
-        self.name = f"pair:{name_of(name, dtype)}@{max_tokens}"
-        self._make = functools.partial(Transformer, name, dtype=dtype, **options)
-        if name == PACKAGED:
-            self.dimension = int(json.loads((packaged_folder() / "config.json").read_text("utf-8"))["hidden_size"])
-        else:
-            self.dimension = self.transformer.dimension
-
-    @functools.cached_property
-    def transformer(self) -> Transformer:
-        return self._make()
-
-    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        """float32 `[n_passages, dimension]`, rows L2-normalised."""
-        if not passages:
-            return np.zeros((0, self.dimension), dtype=np.float32)
-
-        tokenizer = self.transformer.tokenizer
-        most = self.max_tokens // 2  # a longer question would leave nothing for the passage
-        question_ids = tokenizer(question, add_special_tokens=False, truncation=True, max_length=most)["input_ids"]
-        if len(question_ids) >= most:
-            question = tokenizer.decode(question_ids)
-
-        cut = {"truncation": "only_second", "max_length": self.max_tokens}
-        rows = [dict(tokenizer(question, passage, **cut)) for passage in passages]
-        return self.transformer.encode(rows, lambda inputs: inputs["attention_mask"])
 
 
 class InBedder(SharedByCopies):

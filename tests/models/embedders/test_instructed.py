@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.models.embedders.instructed import InBedder, PairEmbedder, load_instructed_embedder
+from kraq_dspy.models.embedders.instructed import InBedder, load_instructed_embedder
+from kraq_dspy.models.embedders.model_folder import packaged_folder
 from kraq_dspy.models.embedders.packaged_pair import PackagedPairEmbedder
 from kraq_dspy.ports import InstructedEmbedder
 from kraq_dspy.settings import InstructedSettings
@@ -71,8 +72,7 @@ def qwen3(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 MAKERS: dict[str, Callable[..., InstructedEmbedder]] = {
-    "pair": lambda get, **options: PairEmbedder(**options),
-    "packaged pair": lambda get, batch_size=None: PackagedPairEmbedder(threads=batch_size),
+    "pair": lambda get, batch_size=None: PackagedPairEmbedder(threads=batch_size),
     "inbedder": lambda get, **options: InBedder(get("roberta"), max_tokens=64, **options),
 }
 
@@ -107,7 +107,7 @@ def test_a_long_passage_is_cut_and_the_question_still_counts(make: Callable[...,
 
 def test_the_pair_encoder_sees_a_passage_from_the_question() -> None:
     """The real encoder: an ambiguous passage moves towards the sense that the question asks about."""
-    embedder = PairEmbedder()
+    embedder = PackagedPairEmbedder()
     passages = ["Jaguar numbers rose this year.", "The big cat hunts at night.", "The car maker built more vehicles."]
 
     def nearer_to_cars(question: str) -> float:
@@ -117,13 +117,21 @@ def test_the_pair_encoder_sees_a_passage_from_the_question() -> None:
     assert nearer_to_cars("How many cars were sold?") > nearer_to_cars("How many wild animals are there?")
 
 
-def test_without_torch_the_packaged_encoder_reads_pairs_as_torch_does() -> None:
+def test_the_packaged_encoder_reads_pairs_as_torch_does() -> None:
     """The weights are in eight bits; a question that fills its half, and passages that are cut, are read alike."""
-    packaged, in_torch = PackagedPairEmbedder(max_tokens=48), PairEmbedder(max_tokens=48)
+    folder = str(packaged_folder())
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    packaged = PackagedPairEmbedder(max_tokens=48)
     passages = ["Jaguar numbers rose this year.", "The big cat hunts at night. " * 20, ""]
     for question in ("How many wild animals are there?", "how many cars and cats were seen " * 12):
-        cosines = (packaged.encode(question, passages) * in_torch.encode(question, passages)).sum(1)
-        assert cosines.min() > 0.99
+        ids = tokenizer(question, add_special_tokens=False, truncation=True, max_length=24)["input_ids"]
+        shown = tokenizer.decode(ids) if len(ids) >= 24 else question
+        for vector, passage in zip(packaged.encode(question, passages), passages, strict=True):
+            row = tokenizer(shown, passage, truncation="only_second", max_length=48, return_tensors="pt")
+            with torch.no_grad():
+                expected = model(**row).last_hidden_state[0].mean(0).numpy()
+            assert vector @ expected / np.linalg.norm(expected) > 0.99
     np.testing.assert_allclose(np.linalg.norm(packaged.encode("q", passages), axis=1), 1, atol=1e-5)
 
 
@@ -168,13 +176,13 @@ def test_an_encoder_without_masks_is_no_inbedder(qwen3: str, tmp_path: Path) -> 
 
 def test_names_tell_recipes_lengths_and_precisions_apart(roberta: str) -> None:
     names = [
-        PairEmbedder().name,
-        PairEmbedder(max_tokens=128).name,
-        PairEmbedder(dtype="bfloat16").name,
+        PackagedPairEmbedder().name,
+        PackagedPairEmbedder(max_tokens=128).name,
         InBedder(roberta, max_tokens=64).name,
+        InBedder(roberta, max_tokens=64, dtype="bfloat16").name,
     ]
     assert len(set(names)) == len(names)
-    assert names[0] == "pair:minilm@256"
+    assert names[0] == "pair:minilm[int8]@256"
 
 
 def test_a_folder_keeps_its_name_wherever_it_lies_and_other_weights_have_another(
@@ -187,19 +195,10 @@ def test_a_folder_keeps_its_name_wherever_it_lies_and_other_weights_have_another
     assert InBedder(str(others)).name != InBedder(roberta).name
 
 
-def test_the_packaged_weights_are_not_loaded_before_the_first_passage() -> None:
-    embedder = PairEmbedder()
-    assert (embedder.name, embedder.dimension) == ("pair:minilm@256", 384)
-    embedder.encode(QUESTION, [])
-    assert "transformer" not in vars(embedder)
-    embedder.encode(QUESTION, ["apples"])
-    assert "transformer" in vars(embedder)
-
-
 def test_settings_choose_the_encoder(roberta: str) -> None:
     assert load_instructed_embedder(InstructedSettings()).name == "pair:minilm[int8]@256"
-    in_torch = load_instructed_embedder(InstructedSettings(dtype="bfloat16"))
-    assert in_torch.name == "pair:minilm[bfloat16]@256"
+    with pytest.raises(ConfigError, match=r"which reads by .minilm.; instructed\.name is 'bge-small'"):
+        InstructedSettings(name="bge-small")
     settings = InstructedSettings(kind="inbedder", name=roberta, max_tokens=64)
     assert load_instructed_embedder(settings).dimension == 32
     with pytest.raises(ConfigError, match=r"instructed\.kind is 'inbeder'"):
@@ -222,6 +221,5 @@ def test_incomplete_weights_are_refused_instead_of_filled_at_random(qwen3: str, 
 
 
 def test_loading_prints_nothing(capfd: pytest.CaptureFixture[str], roberta: str) -> None:
-    PairEmbedder().encode("q", ["p"])
     InBedder(roberta)
     assert tuple(capfd.readouterr()) == ("", "")

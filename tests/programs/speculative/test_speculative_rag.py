@@ -14,7 +14,7 @@ from dspy.lm15 import ServerError
 from kraq_dspy import make_lm
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import BudgetExceededError, MissingLogprobsError, ModelError
-from kraq_dspy.models.embedders.instructed import PairEmbedder
+from kraq_dspy.models.embedders.packaged_pair import PackagedPairEmbedder
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs import KraqScore, Scorer, SpeculativeRAG, VoteScore
 from kraq_dspy.programs.speculative.drafts import Draft
@@ -299,7 +299,7 @@ def test_the_embedded_model_and_the_packaged_encoder_draft_verify_and_choose(how
     def find(question: str, k: int, **_: Any) -> list[Hit]:
         return hits_of(texts, question)[:k]
 
-    program = SpeculativeRAG(find, PairEmbedder(), n=4, k=2, m=4)
+    program = SpeculativeRAG(find, PackagedPairEmbedder(), n=4, k=2, m=4)
     with dspy.context(lm=make_lm(RoleSettings())):
         if how == "threads":
             prediction = program(question="What is the capital of France?")
