@@ -28,9 +28,14 @@ class NoOptions:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line about what a prediction rests on: a `label`, and behind it a text of at most `length` characters.
+    """A line below an answer that says what the answer rests on.
 
-    `tone` says how it is meant: "strong" leads a text, "found" leads what was found, "doubtful" says what went wrong.
+    Args:
+        label: the beginning of the line.
+        text: the rest of the line.
+        length: the most characters of `text`.
+        tone: how to print it: "plain", "strong" for a text, "found" for something found, "doubtful" for a
+            failure.
 
     >>> Note("because ", "Her letters say so.", tone="strong").text
     'Her letters say so.'
@@ -50,11 +55,20 @@ Part = TypeVar("Part", default=Any)
 
 @dataclass(frozen=True)
 class RetrieverSpec(Generic[Options]):
-    """A retriever, declared once. `make(space, options)` makes it from an opened index, a `Space`.
+    """The declaration of a retriever. Everything that lists retrievers reads it.
 
-    `argument` names the option that may follow the name after a colon: "cross-encoder:MODEL". `role` is whose model its
-    steps ask, if it has any. `prepared` names what `kraq precompute` makes for it. `needs_graph` says that it walks
-    the graph, or the questions and reports made from it: `kraq select` tries it last.
+    Args:
+        name: the name, as in `--retriever NAME`.
+        help: what it finds, in a sentence.
+        make: makes the retriever: `make(space, options)`, where `space` is an opened index.
+        class_name: the name of the retriever's class.
+        options: the dataclass of its options.
+        argument: the option that may follow the name after a colon, as in "cross-encoder:MODEL".
+        prepared: what `kraq precompute` must have made.
+        role: the role whose model it calls, if it calls one.
+        source: the paper that it is from.
+        needs_graph: whether it needs the graph, or questions or reports made of it. `kraq select` tries such
+            retrievers last.
 
     >>> RetrieverSpec("dense", "Passages with the nearest embeddings.", make_dense, "DenseRetriever")  # doctest: +SKIP
     """
@@ -77,20 +91,29 @@ class RetrieverSpec(Generic[Options]):
 
 @dataclass(frozen=True)
 class ProgramSpec(Generic[Options, Part]):
-    """A program, declared once. `make(space, part, options)` makes it from an opened index.
+    """The declaration of a program. Everything that lists programs reads it.
 
-    - `takes` says what `part` is: a retriever, another program (whose name is in the option `over`; options that the
-      outer program does not have go to the inner one), or nothing.
-    - `budget` and `calls_at_once` read from the options how many passages a question gets, and how many model calls it
-      has in flight.
-    - `role` is whose model its steps ask; `roles` has the exceptions, by the attribute that holds the step.
-    - `prepared` names what `kraq precompute` makes; `needs_prepared` says whether that is needed with these options.
-    - `settings` are the sections of kraq.toml that it reads besides its roles.
-    - `keys` are what its prediction has besides `answer`, `hits` and `timings`; `seconds` reads its timings.
-    - `notes` say in lines what a prediction rests on, besides its answer and its passages; without them, the `keys` are
-      shown.
-    - `measured` are options that hold if it is tried and not used. `paper_retriever` is what the papers used: the
-      tables keep it, while people get the best one that the index allows.
+    Args:
+        name: the name, as in `--program NAME`.
+        help: what it does, in a sentence.
+        make: makes the program: `make(space, part, options)`, where `space` is an opened index.
+        class_name: the name of the program's class.
+        options: the dataclass of its options.
+        takes: what `part` is: a "retriever"; another "program", which the option `over` names; or "nothing".
+            The other program gets the options that this one does not have.
+        prepared: what `kraq precompute` makes for it.
+        needs_prepared: whether it needs that with some options.
+        role: the role whose model its steps call.
+        roles: the steps that call another role's model, by attribute.
+        budget: reads the number of passages of a question from the options.
+        calls_at_once: reads the number of concurrent model calls from the options.
+        settings: sections of kraq.toml that it reads besides its roles.
+        keys: keys of its prediction besides `answer`, `hits` and `timings`.
+        seconds: reads the timings of a prediction.
+        notes: makes lines that say what a prediction rests on. Without it, `keys` are shown.
+        measured: options to measure the program with, if they differ from the defaults.
+        paper_retriever: the retriever of the papers' tables. Users get the default one of the index.
+        source: the paper that it is from.
 
     >>> ProgramSpec("quoting", "Answers with a quotation.", make, "QuotingRAG", QuotingOptions)  # doctest: +SKIP
     """

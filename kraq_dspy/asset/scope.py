@@ -25,14 +25,20 @@ NOBODY = ""
 
 @dataclass(frozen=True, init=False, slots=True)
 class Scope:
-    """The labels of whoever asks; a document may be read that has one of them. It cannot be changed.
+    """The labels of a person who asks. The person may read each document that has one of them. A scope cannot be
+    changed.
+
+    Args:
+        labels: one label or more, compared letter by letter in Unicode's form NFC.
+
+    Raises:
+        ScopeError: without a label, or for something that is no label.
+
+    Only the owner may read a document without a label: `Scope.everything()`.
 
     >>> staff = Scope(["staff", "sales"])
     >>> staff.allows(["sales", "legal"]), staff.allows(["legal"]), staff.allows([])
     (True, False, False)
-
-    A document without a label may be read by nobody but its owner, who says so: `Scope.everything()`. Labels are
-    compared letter by letter, in Unicode's form NFC. Raises ScopeError for no labels at all, and for what is none.
     """
 
     labels: frozenset[str]

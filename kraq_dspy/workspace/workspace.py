@@ -18,16 +18,20 @@ TRAINSET_QUESTIONS = 50
 
 
 class Workspace(Answering):
-    """An open index that answers questions: `Workspace.open("docs.kraq")`.
+    """An open index that answers questions. `Workspace.open("docs.kraq")` makes one. Safe for threads.
 
-    The index stays open until `close` or the end of a `with` block. Safe for threads.
+    Args:
+        index: the open index.
+        embedder: the encoder of the index.
+        models: the models by role.
+        scope: which documents may be read; None for all.
+        part: the index that a scope is a part of.
+
+    The index stays open until `close` or the end of a `with` block.
 
     >>> with Workspace.open("ada.kraq") as space:
     ...     space.ask("Where did Ada live?").answer
     'London. Ada lived in London.'
-
-    Its methods are in four files: `opening` (the index, its encoder and models), `choosing`
-    (programs and retrievers by name), `asking` and `suggesting`.
     """
 
     def scoped(self, scope: Scope) -> Self:

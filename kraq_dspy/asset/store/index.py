@@ -54,14 +54,23 @@ _KEPT = 2048  # chunks, and as many questions, that an index keeps in memory onc
 
 
 class Index(StoredRecords, SharedByCopies):
-    """Records by type, their vectors, and the results of language models. Safe for threads.
+    """The records of an index by type, their vectors, and the stored replies of language models. Safe for
+    threads.
+
+    Args:
+        path: the folder.
+        manifest: what made the index.
+        database: its records.
+        lease: keeps the state that this process reads.
+        lock: held while this process writes.
+
+    `Index.open` and `Index.create` make one. Any number of processes can read. Each sees the state that was
+    complete when it opened the index. One process at a time can write. Its changes become the new state when
+    it closes a complete index.
 
     >>> with Index.open("ada.kraq") as index:
     ...     sorted(entity.name for entity in index.all(Entity))
     ['Ada', 'England', 'London']
-
-    Any number of processes read: each sees the state that was the last complete one when it opened the index, until it
-    closes it. One process at a time writes; what it wrote is the new state once it closes an index that is complete.
     """
 
     def __init__(self, path: Path, manifest: Manifest, database: Database, lease: Lease, lock: FileLock) -> None:

@@ -23,13 +23,14 @@ from kraq_dspy.settings import RoleSettings
 
 
 class KraqLM(dspy.LM):
-    """A `dspy.LM` whose callers meet this library's errors as themselves; `make_lm` makes one.
+    """A `dspy.LM` that raises this library's errors unchanged; `make_lm` makes one. The arguments are those of
+    `dspy.LM`.
 
         with dspy.context(lm=make_lm("embedded")):
             dspy.Predict("question, passage -> answer")(question="Who wrote?", passage="Ada wrote notes.")
 
-    DSPy wraps what an engine raises into LMUnexpectedError; a spent budget or a server that is down must not look like
-    a failure of one call.
+    DSPy turns the errors of an engine into LMUnexpectedError, which optimizers count as a wrong answer. A
+    spent budget, or a server that is down, must end the run instead.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -15,9 +15,14 @@ from kraq_dspy.settings import RoleSettings
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits between the attempts of one call, in seconds: `first_s`, doubled each time up to `longest_s`, shortened at
-    random by up to half so that callers spread out. A server's Retry-After is waited in full; one beyond `patience_s`
-    ends the call instead.
+    """The waits between the attempts of one call, in seconds.
+
+    Args:
+        retries: the most further attempts, 0 or more.
+        first_s: the first wait. Each further wait is twice as long.
+        longest_s: the longest wait. A random part, up to half, is taken off each wait, so that callers spread
+            out.
+        patience_s: the longest Retry-After of a server to wait for. A longer one ends the call.
 
     >>> [Backoff(retries=2).wait(attempt, chance=lambda: 0.0) for attempt in range(3)]
     [0.5, 1.0, None]

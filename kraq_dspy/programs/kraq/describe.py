@@ -24,7 +24,8 @@ def shown_summary(title: str, text: str) -> str:
 
 
 class DescribeCommunity(SavableModule):
-    """Title, summary and findings of a community whose elements come most important first.
+    """Writes title, summary and findings of a community. Its input `elements` begins with the most important
+    element.
 
     >>> from dspy.utils import DummyLM
     >>> reply = {"title": "Ada", "summary": " Ada lived in London.", "findings": "[]"}
@@ -48,12 +49,15 @@ class DescribeCommunity(SavableModule):
 
 
 class AskQuestion(SavableModule):
-    """The representative question of a summary: f_theta of the KRAQ paper, section 2.
+    """Writes the representative question of a summary (KRAQ paper, section 2).
 
-    Its signature is what a fine-tuned generator is trained on, so a summary alone goes in, as `shown_summary` puts it.
-    Small models repeat their instruction, ask about "the summary" or of "their differences", and name nobody; then they
-    are asked again (`attempts`). They also mix up what several sentences tell: of up to `candidates` questions the one
-    that a single sentence tells most plainly is taken (`plainness`), the first that leaves nothing to be desired.
+    Args:
+        candidates: the most questions to write, 1 or more. The module keeps the one that a single sentence of
+            the summary answers most plainly (`plainness`).
+
+    The signature takes a summary alone, because a fine-tuned generator is trained on it (`shown_summary`). If
+    the model repeats its instruction, asks about "the summary", or names nothing, the module calls it again
+    (`attempts`).
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"question": "1. Where did Ada live?"}])):
@@ -137,7 +141,8 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
 
 
 class ConfirmSame(SavableModule):
-    """Whether two similar names mean one thing. `first` and `second` are names, each with its description.
+    """Decides whether two similar names mean the same thing. Its inputs `first` and `second` are names, each
+    with a description.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"same": "True"}])):
@@ -158,7 +163,8 @@ class ConfirmSame(SavableModule):
 
 
 class DescribeEntity(SavableModule):
-    """One description out of many, each fact said once. More than the model takes are merged by halves.
+    """Merges many descriptions of an entity into one that says each fact once. If they are too long for the
+    model, the module merges the halves first.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"description": "Ada wrote notes and lived in London."}])):
