@@ -165,6 +165,7 @@ _TO_KNOW_FIRST = {
         "otherwise pip downloads some gigabytes of CUDA"
     ),
     "igraph": _IS_GPL,
+    "cdlib": _IS_GPL,
 }
 
 

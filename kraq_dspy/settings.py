@@ -189,7 +189,7 @@ class ResolveSettings(Checked):
     joins them whatever their length."""
 
 
-OF_IGRAPH = ("louvain", "infomap", "label_propagation", "greedy_modularity", "walktrap")
+OF_CDLIB = ("greedy_modularity", "walktrap")
 
 
 @dataclass(frozen=True)
@@ -198,9 +198,10 @@ class CommunitySettings(Checked):
 
     section = "communities"
 
-    algorithm: Annotated[str, OneOf(("leiden", *OF_IGRAPH))] = "leiden"
-    """"leiden" (the papers'), or another one of igraph, which is under the GPL and comes with the
-    extra "communities"."""
+    algorithm: Annotated[str, OneOf(("leiden", "louvain", "infomap", "label_propagation", *OF_CDLIB))] = "leiden"
+    """"leiden" (the papers'), or another one, which needs the extra "communities": "louvain",
+    "infomap" and "label_propagation" of igraph, "greedy_modularity" and "walktrap" of cdlib. That
+    extra brings packages under the GPL: igraph, and Levenshtein, which cdlib needs."""
     max_size: Positive = 10
     """kraq splits communities with more entities than this, unless the algorithm finds no parts
     in one."""

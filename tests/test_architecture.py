@@ -114,7 +114,7 @@ def test_programs_know_stores_encoders_and_models_only_as_ports() -> None:
 
 
 def test_importing_the_package_pulls_in_nothing_heavy() -> None:
-    heavy = "{'torch', 'transformers', 'igraph', 'litellm', 'sentence_transformers', 'sklearn', 'dspy'}"
+    heavy = "{'torch', 'transformers', 'cdlib', 'litellm', 'sentence_transformers', 'sklearn', 'dspy'}"
     command = f"import sys, kraq_dspy; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -122,7 +122,7 @@ def test_importing_the_package_pulls_in_nothing_heavy() -> None:
 
 def test_building_and_asking_pull_in_neither_torch_nor_litellm_before_they_are_needed() -> None:
     command = "import sys, kraq_dspy; kraq_dspy.Workspace; kraq_dspy.build_index; print(sorted({0} & set(sys.modules)))"
-    engines = "'igraph', 'graspologic_native', 'matplotlib'"
+    engines = "'cdlib', 'igraph', 'graspologic_native', 'matplotlib'"
     heavy = f"{{'torch', 'transformers', 'litellm', 'sklearn', 'pyarrow', {engines}}}"
     done = subprocess.run([sys.executable, "-c", command.format(heavy)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -61,7 +61,7 @@ def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterab
 
     Args:
         chunk_ids: the chunk ids of each community, by community id.
-        questions: the questions. The original of a duplicate takes its place.
+        questions: the questions. In place of a duplicate, the result has its original.
 
     Returns:
         The ids of the questions, by chunk id.

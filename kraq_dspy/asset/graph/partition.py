@@ -1,14 +1,17 @@
-"""Parts a graph into communities: Leiden by graspologic-native, other algorithms by igraph.
+"""Parts a graph into communities: Leiden by graspologic-native, other algorithms by igraph and cdlib.
 
-graspologic-native (MIT) comes with kraq. igraph is in the extra "communities": its license is the GPL.
+graspologic-native (MIT) comes with kraq. igraph, and cdlib that needs it, are in the extra "communities": igraph's
+license is the GPL.
 """
 
 import hashlib
 import importlib.util
+import io
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,12 +98,27 @@ def _by_igraph(part: Part, weights: NDArray[np.float64], settings: CommunitySett
             clustering = graph.community_infomap(edge_weights=each)
         elif settings.algorithm == "label_propagation":
             clustering = graph.community_label_propagation(weights=each)
-        else:  # those that join communities one by one, of a graph with one link between two
-            graph.es["weight"] = each
-            graph.simplify(combine_edges="sum")
-            joins_by = {"greedy_modularity": graph.community_fastgreedy, "walktrap": graph.community_walktrap}
-            clustering = joins_by[settings.algorithm](weights="weight").as_clustering()
+        else:
+            return _by_cdlib(settings.algorithm, graph)
     return np.array(clustering.membership, dtype=np.int64)
+
+
+def _by_cdlib(algorithm: str, graph: Any) -> Ints:
+    """Do as `membership` does, with links without weights. cdlib takes seconds and 400 MB to load, and prints as it
+    does."""
+    state = random.getstate()
+    with needs("cdlib", "communities", f"The community algorithm {algorithm!r}"), redirect_stdout(io.StringIO()):
+        from cdlib import algorithms
+    random.setstate(state)  # loading it draws
+
+    linked = [node.index for node in graph.vs if node.degree()]
+    part = graph.subgraph(linked)
+    part.vs["name"] = linked  # texts would come in the order of their hashes
+
+    labels = np.arange(graph.vcount())  # whoever has no link stays alone
+    for nodes in sorted(map(sorted, getattr(algorithms, algorithm)(part).communities)):
+        labels[nodes] = nodes[0]
+    return labels
 
 
 @contextmanager

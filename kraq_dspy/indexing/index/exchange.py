@@ -30,11 +30,11 @@ def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "
     ['documents.parquet', 'text_units.parquet', 'entities.parquet']
 
     Args:
-        index_dir: the folder of the index, or an opened index, such as `space.scoped(scope).index`. What that exports
-            has no labels, since they would name groups that `scope` is not in.
+        index_dir: the folder of the index, or an opened index, such as `space.scoped(scope).index`. The
+            export of a scope has no labels, because they would name groups that the scope is not in.
         out: a folder; for "graphml", a file.
-        format: "parquet" has the tables of GraphRAG 3 in its column names, and the questions. "jsonl" has every record
-            kind of this library, one file each, and the FAQ cache if there is one. "graphml" has the graph.
+        format: "parquet" writes the tables of GraphRAG 3, with GraphRAG's column names, and the questions. "jsonl"
+            writes a file for each kind of record, and the FAQ cache if there is one. "graphml" writes the graph.
 
     Returns:
         The files that were written.

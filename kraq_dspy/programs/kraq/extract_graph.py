@@ -106,10 +106,11 @@ class ExtractNames(SavableModule):
             of this size adds. The model is called for passages in other languages only.
 
     Models below two billion parameters name few things if they must describe them too. So the model lists
-    names and links, and the passage describes them: an entity by the first sentence that names it, a link by
-    the first one that names both ends. Every sentence is a claim about the first name in it, and about the
-    first name linked to this one in it. Entities have no type. If every name was invented, the model is
-    called again (`attempts`). The prediction is that of `ExtractGraph`.
+    names and links, and the passage describes them: an entity by the first sentence that names it, a link
+    by the first one that names both ends. Every sentence is a claim about the first name in the sentence.
+    If the sentence also has a name that is linked to the first one, it is a claim about both. Entities
+    have no type. If every name was invented, the model is called again (`attempts`). The prediction is
+    that of `ExtractGraph`.
 
     >>> from kraq_dspy import Workspace
     >>> with Workspace.open("ada.kraq"):

@@ -46,9 +46,10 @@ of the beer brand?"."""
 _BROKEN = re.compile(
     r"[{}|\\]|</|(?<![\d.] )(?<![\d.])%|\s(?:[Aa]n?|[Tt]he|and|or|than)\?$"
     r"|\b[Tt]he (?:Company|Group|Corporation|Partnership|Registrant|Issuer|Board|Agreement|Plan)\b(?! (?:of|for) [A-Z])"
+    r"|(?<=[a-z] )(?:The|An) [a-z]|\b(?i:(\w{3,}(?: \w+){2,6}) \1)\b"
 )
-"""Code and tables, a unit without its number, what only a document's own definition says ("the Company"), and an end
-that lost the word behind it."""
+"""Code and tables, a unit without its number, what only a document's own definition says ("the Company"), an end
+that lost its word, the beginning of a sentence inside ("do The cash flows"), and words told twice in a row."""
 _NAMED = re.compile(r"\s[\"'“‘(]*[A-Z0-9]|[\"“‘]")
 _WORD_OF_NAME = re.compile(r"(?<!\w)(?:[A-Z][\w'’.-]*|\d[\w.,-]*)")
 OWNER = re.compile(r"['’]s?$")

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from kraq_dspy.asset.graph.communities import communities_at, find_communities
 from kraq_dspy.records import Community, Entity, Relationship, content_id
-from kraq_dspy.settings import OF_IGRAPH, CommunitySettings
+from kraq_dspy.settings import OF_CDLIB, CommunitySettings
 
 
 def entity(name: str, *chunks: str) -> Entity:
@@ -374,7 +374,7 @@ def test_the_seed_is_part_of_the_result(algorithm: str) -> None:
     assert len(results) > 1
 
 
-@pytest.mark.parametrize("algorithm", ["leiden", *OF_IGRAPH])
+@pytest.mark.parametrize("algorithm", ["leiden", "louvain", "infomap", "label_propagation", *OF_CDLIB])
 def test_every_algorithm_parts_two_cliques_and_a_loner(algorithm: str) -> None:
     entities = [entity(name) for name in "ABCDEFGHI"]
     pairs = [*itertools.combinations("ABCD", 2), *itertools.combinations("EFGH", 2), ("D", "E")]

@@ -12,7 +12,7 @@ import pytest
 from kraq_dspy.asset.graph.numbered_graph import NumberedGraph, Part
 from kraq_dspy.asset.graph.partition import membership, require_engine, seed_of
 from kraq_dspy.errors import MissingExtraError
-from kraq_dspy.settings import OF_IGRAPH, CommunitySettings
+from kraq_dspy.settings import OF_CDLIB, CommunitySettings
 from tests.asset.graph.test_communities import any_graph, entity, link
 
 LEIDEN = CommunitySettings()
@@ -97,7 +97,7 @@ def test_its_communities_have_the_modularity_of_igraphs_leiden() -> None:
 @pytest.mark.usefixtures("without_igraph")
 @pytest.mark.parametrize(
     "settings",
-    [CommunitySettings(algorithm=name) for name in OF_IGRAPH],
+    [CommunitySettings(algorithm=name) for name in ("louvain", "infomap", "label_propagation", *OF_CDLIB)],
     ids=lambda settings: settings.algorithm,
 )
 def test_whatever_needs_igraph_says_how_to_install_it(settings: CommunitySettings) -> None:

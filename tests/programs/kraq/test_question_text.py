@@ -159,3 +159,20 @@ def test_a_question_in_words_that_its_text_does_not_have_stands_alone_and_one_th
     assert stands_alone("How do cities keep drivers informed on the highways?", "")
     assert not stands_alone("What were their differences?", "")
     assert stands_alone("What were their differences with Ada?", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_whole"),
+    [
+        ("What do The cash flows comprise from borrowings?", False),
+        ("Why did sales and Marketing Expenses Sales and marketing expenses increase?", False),
+        ("What does the Company record?", False),
+        ("Can you explain how it looks { how-it-looks }?", False),
+        ("What did The Beatles record in 1966?", True),
+        ("How do I read The New York Times?", True),
+        ("What is vitamin A used for?", True),
+        ("What had had an effect on the ship Alma?", True),
+    ],
+)
+def test_a_question_that_is_pieced_together_is_not_whole(question: str, is_whole: bool) -> None:
+    assert stands_alone(question, "") is is_whole
