@@ -74,7 +74,7 @@ class K2RAG(SavableModule):
 
     `knowledge` is a `KnowledgeGraph`; its graph and passages are those of the summarised corpus
     (`kraq precompute DIR k2rag`). Without it (the corpus is too small for a graph), or if it says
-    nothing, the question itself is the only sub-question. If a piece gets no sub-question, or a
+    nothing or cannot be read, the question itself is the only sub-question. If a piece gets no sub-question, or a
     sub-question no answer, the program skips and counts it.
 
     The paper's text splits the account's summary, its algorithm the account; we follow the
@@ -127,13 +127,9 @@ class K2RAG(SavableModule):
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         further = further_inputs(self.answer, inputs, "passages")
         clock = Clock()
-        account = ""
         await clock.begin("graph", "searching the graph")
-        if self.knowledge is not None:
-            context = await call(self.knowledge, question)
-            reply = await call(self.tell, question=question, **context.shown)
-            account = reply.account.strip()
-
+        from_graph = await self._account(question)
+        account = from_graph or ""
         summary = await self._shorter(account)
         await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
@@ -154,7 +150,7 @@ class K2RAG(SavableModule):
             sub_questions=sub_questions,
             sub_answers=sub_answers,
             context=passages,
-            n_failed=sum(each is None for each in (*replies, *outcomes)),
+            n_failed=sum(each is None for each in (from_graph, *replies, *outcomes)),
             timings=clock.timings(),
         )
 
@@ -168,6 +164,17 @@ class K2RAG(SavableModule):
         except (*CALL_ERRORS, ValueError) as error:
             log_failure(logger, "A summary failed", error)
             return text
+
+    async def _account(self, question: str) -> str | None:
+        """What the graph tells of the question, "" without one; None where the call failed."""
+        if self.knowledge is None:
+            return ""
+        context = await call(self.knowledge, question)
+        try:
+            return str((await call(self.tell, question=question, **context.shown)).account).strip()
+        except CALL_ERRORS as error:
+            log_failure(logger, "An account of the graph failed", error)
+            return None
 
     async def _sub_question(self, piece: str) -> dspy.Prediction | None:
         try:
@@ -214,7 +221,7 @@ def notes(answer: dspy.Prediction) -> Iterator[Note]:
         yield Note("  ? ", each.question, tone="found")
         yield Note("    ", each.shortened, 200)
     if answer.n_failed:
-        failed = counted(answer.n_failed, "sub-question")
+        failed = counted(answer.n_failed, "call")
         yield Note(f"{failed} failed; see --verbose for the reasons.", tone="doubtful")
 
 

@@ -22,13 +22,13 @@ from typing import Protocol, TypeVar
 
 from kraq_dspy.embedded_model import analyst, has_embedded_model, question_writer
 from kraq_dspy.language.analysis import Analysis
-from kraq_dspy.language.text import NOTHING_NAMED, clipped, content_words, words
+from kraq_dspy.language.text import NOTHING_NAMED, clipped, content_words, parted, words
 from kraq_dspy.language.told import language_of_most
 from kraq_dspy.programs.kraq.by_size import is_small as is_small_model
 from kraq_dspy.programs.kraq.evidence import may_state, mentioning, naming, stating
 from kraq_dspy.programs.kraq.question_text import asks_of_headline, asks_of_something, stands_alone
 from kraq_dspy.programs.kraq.representative import Representative, representatives
-from kraq_dspy.programs.kraq.wording import Stated, said_beyond, stated_in
+from kraq_dspy.programs.kraq.wording import Stated, stated_in, words_beyond
 from kraq_dspy.records import (
     MENTIONS,
     PARSE,
@@ -230,8 +230,11 @@ class AskedBy:
 
     def _without_model(self, community: Community, summary: str) -> Wording:
         passages = self._read(community.chunk_ids)
+        text = summary
+        if self.policy == "model":  # whose summary may say what no passage does
+            text = " ".join(" ".join(parted(passage)[1].split()) for passage in passages)
 
-        defined = question_writer().question_about(summary, passages, self._subject, language_of_corpus=self._language)
+        defined = question_writer().question_about(text, passages, self._subject, language_of_corpus=self._language)
         if defined == NOTHING_NAMED or not stands_alone(defined, ""):
             defined = ""
         is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
@@ -332,7 +335,7 @@ class AskedBy:
 
     def _saying(self, question: str, chunk_ids: Sequence[str]) -> list[str]:
         """The passages that have all that the question says, by their ids."""
-        return [chunk.id for chunk in self._source.get(chunk_ids) if not said_beyond(question, chunk.passage)]
+        return [chunk.id for chunk in self._source.get(chunk_ids) if not words_beyond(question, chunk.passage)]
 
     def stated(self, community: Community, question: str) -> Stated | None:
         """The statement of the community that its parse turned into the question; None for another question."""

@@ -81,7 +81,7 @@ def stated_in(question: str, analyses: Iterable[Analysis]) -> Stated | None:
             if asked.question != question:
                 continue
             for statement in (sentence.text, f"{analysis.title}\n{sentence.text}"):
-                if not said_beyond(question, statement):
+                if not words_beyond(question, statement):
                     return Stated(statement, asked.answer, question, asked.word)
     return None
 
@@ -133,7 +133,7 @@ def fault_in(question: str, statement: str, answer: str, word: str = "") -> str:
         fault_of(question, signatures.WordQuestion.instructions)
         or _fault_of_form(question)
         or _fault_of_kind(question, word)
-        or said_beyond(question, statement)
+        or words_beyond(question, statement)
         or _gives_away(question, answer)
     )
 
@@ -177,11 +177,11 @@ def asked_kind(question: str) -> str:
     return _KINDS_OF_WORD.get(word, word)
 
 
-def said_beyond(question: str, statement: str) -> str:
+def words_beyond(question: str, statement: str) -> str:
     """Which telling word or name of the question the statement does not have; "" where it has all of them, but for what
     any question may ask for, such as a year.
 
-    >>> said_beyond("What is the purpose of the Ada prize?", "The Ada prize goes to engineers.")
+    >>> words_beyond("What is the purpose of the Ada prize?", "The Ada prize goes to engineers.")
     'says what the statement does not: purpose'
     """
     folded_statement = statement.casefold()

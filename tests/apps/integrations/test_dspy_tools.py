@@ -71,7 +71,7 @@ def test_every_tool_says_what_it_does_and_what_it_takes(space: Workspace) -> Non
     for tool in tools.values():
         for name, schema in tool.args.items():
             assert schema.get("description"), f"{tool.name}({name})"
-    assert json.loads(tools["read_document"](id="ada"))["title"] == "ada"
+    assert json.loads(tools["read_document"](document_id="ada"))["title"] == "ada"
 
 
 def test_a_retriever_returns_passages_as_those_of_dspy_do() -> None:

@@ -123,6 +123,13 @@ def test_a_reply_that_cannot_be_read_costs_its_sub_question_alone(hybrid: Hybrid
     assert (no_answer.n_failed, no_answer.answer) == (1, "in the hall")
 
 
+def test_an_account_that_cannot_be_read_leaves_the_question_itself(hybrid: HybridRetriever, shorten: Shorten) -> None:
+    with dspy.context(lm=model({"`[[ ## account ## ]]`": {"nothing": "of use"}})):
+        prediction = K2RAG(hybrid, graph, shorten, k=2)(question=QUESTION)
+    assert (prediction.sub_questions, prediction.n_failed) == ([QUESTION], 1)
+    assert prediction.answer
+
+
 class Down:
     supports_function_calling = supports_reasoning = supports_response_schema = False
     supported_params = frozenset[str]()
