@@ -4,10 +4,11 @@
 
 A rule is a pattern, a list of words or a predicate (a function that returns a bool) of `kraq_dspy/embedded` and
 `kraq_dspy/language`. It fires where the pattern matches, the list has a word that is looked up, or the predicate is
-true. Of each corpus, passages are parsed, indexed and prepared for programs, a test set is made, questions are asked in a
-conversation and judged, and every signature is called. Named are rules that fire fewer than five times, or on one corpus
-alone; `tests/embedded/rarely.toml` says why each of them stays. The exit code is 1 if one is named that is not there.
-Two minutes. Without the data, the corpora are the bundled example and the handbook of `tests/golden`.
+true. Of each corpus, passages are parsed and indexed, a test set is made, questions are asked in a conversation and
+judged, and every signature is called. Named are rules that fire fewer than five times, or on one corpus alone;
+`tests/embedded/rarely.toml` says why each of them stays. Not heard are rules inside of a table, and lists that are only
+added to others. The exit code is 1 if one is named that is not listed. It takes two minutes. Without the data, the only
+corpus is the bundled example.
 """
 
 import argparse
@@ -93,11 +94,11 @@ class HeardWords(frozenset[str]):
         FIRED[self.name] += bool(common)
         return common
 
-    __rand__ = intersection = __and__
+    __rand__ = __and__
 
 
 def modules() -> list[ModuleType]:
-    """The modules of the embedded model and of language, but those that start processes."""
+    """The modules of the embedded model and of language."""
     found = []
     for package in (kraq_dspy.embedded, kraq_dspy.language):
         for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -230,7 +231,9 @@ def call_signatures(passages: Sequence[str], questions: Sequence[str]) -> None:
 
 def _input(name: str, annotation: str, question: str, passages: Sequence[str]) -> Any:
     """A text of the kind that the field's name says, of this annotation."""
-    titles, bodies = zip(*((title, body) for title, _, body in (text.partition("\n") for text in passages)), strict=True)
+    titles, bodies = zip(
+        *((title, body) for title, _, body in (text.partition("\n") for text in passages)), strict=True
+    )
     texts: Sequence[str] = passages
     if "question" in name or name in ("catalogue", "points"):
         texts = [question, *(f"What is {title}?" for title in titles)]
@@ -275,7 +278,7 @@ def main() -> None:
             rare[reasons.pop(name, "")].append(f"{name} {total} {' '.join(on)}")
     for reason, lines in sorted(rare.items()):
         print(f"\n{reason or 'NO REASON'}: {len(lines)}", *lines, sep="\n  ")
-    print(f"\nlisted, but heard: {len(reasons)}", *reasons, sep="\n  ")
+    print(f"\nlisted, but they fire: {len(reasons)}", *reasons, sep="\n  ")
     sys.exit(bool(rare[""]))
 
 
