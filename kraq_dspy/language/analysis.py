@@ -107,7 +107,7 @@ class Group:
 
     `names` are what the question names; `told` the first statement of each passage, by the passage's id. `rank` is
     lower for what is asked more particularly. `key` is what their statements share: the form of the question, a
-    verb, and the names, folded.
+    tale's title, a verb, and the names, folded.
     """
 
     key: tuple[str, ...]

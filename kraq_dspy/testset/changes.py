@@ -30,6 +30,7 @@ SAID_OF_OTHER = 0.6
 OFTEN = 2
 """Times that the corpus has what is put in, at least: what it has once may be misread."""
 _PLAIN = re.compile(r"[a-z]+(?: [a-z]+)+")
+_TALE = re.compile(r"In “(?P<title>[^”]*)”, ")
 _SAID_BY = re.compile(r"What did (?P<speaker>[^?]{1,80}?) say about (?P<topic>[^?]{1,120})\?")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _COUNTS = r"(?= (?:[a-z]+ )?[a-z]{3,}s\b)"  # "forty workers"; not "Portal 2", nor "type 3 diabetes"
@@ -48,11 +49,12 @@ _LIKE = re.compile(r"(?:al|ic|ive|ous|ed|[a-z]{4}(?:ent|ant)|ary|able|ful|less|l
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing of a question and what is put for it."""
+    """One thing of a question and what is put for it; `prefix` is the tale's title, where that stays as it is."""
 
     question: str
     name: str
     other: str
+    prefix: str = ""
 
 
 class Changes:
@@ -67,11 +69,13 @@ class Changes:
         if said_by is not None:
             return self._speaker_changed(question, said_by, chance)
 
-        text = question.question
+        tale = _TALE.match(question.question)
+        prefix = tale[0] if tale else ""
+        text = question.question[len(prefix) :]
         source = question.material.chunks[0]
         for name, other in self._pairs(question, text, source, chance):
             if other.casefold() not in source.passage.casefold() and not self.is_said(text, name, other):
-                return Change(text, name, other)
+                return Change(text, name, other, prefix)
         return None
 
     def is_said(self, question: str, name: str, other: str) -> bool:
@@ -261,19 +265,20 @@ async def with_other_premises(
     """Return the rows with one thing of each question changed, by the question's id; what some passage may say so is
     left out."""
     chance = random.Random(f"names {seed}")
-    items = []
+    items, changed_of = [], {}
     for question in questions:
         change = changes.of(question, chance)
         if change is None:
             steps.rejected["has nothing that could be another"] += 1
             continue
+        changed_of[question.id] = change
         items.append(Item(question.id, {"question": change.question, "name": change.name, "other": change.other}))
     replies = await steps.accepted(CHANGE, steps.writer, SupposeOfAnother(), items)
 
     changed_rows = {}
     for question, row in zip(questions, rows, strict=True):
         if question.id in replies:
-            text = with_articles(replies[question.id].question)
+            text = changed_of[question.id].prefix + with_articles(replies[question.id].question)
             changed_rows[question.id] = _row_of_another(row, text)
     return changed_rows
 

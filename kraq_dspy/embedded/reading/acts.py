@@ -14,6 +14,8 @@ _LEADING = frozenset((("lead", "to"), ("result", "in"), ("contribute", "to"), ("
 """Verbs whose object stands behind a preposition."""
 DEMANDED = "should"
 """Stands for the verb of what should be or be done."""
+STATED = "state"
+"""Is the verb of a sentence by which a site speaks to its readers; its subject is the site."""
 PURPOSE = " for"
 """Follows a verb of use where the sentence says what for, and one of sharing where it says with whom."""
 _PAST = frozenset(("was", "were", "had", "did"))

@@ -4,6 +4,7 @@ Overgenerate and rank (Heilman and Smith 2010): each rule proposes, and what doe
 is asked about only where its parse is plain (`clause.py`). Questions leave out adverbial clauses, asides and citations.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -51,14 +52,17 @@ _TAKES_ANYTHING = frozenset(("have", "take", "make", "do", "give", "get", "play"
 """Verbs whose object is a part of what is done: "take part"."""
 
 
-def asked_of(sentence: "Span", title: str = "", turn: str = "") -> list[Asked]:
+def asked_of(sentence: "Span", speaker: str = "", tale: str = "", title: str = "", turn: str = "") -> list[Asked]:
     """The questions that a sentence answers, best first.
 
-    `turn` stands for "I" in a transcript, and `title` for "he", "she" or "it" where the sentences before speak of what
-    the title names.
+    `speaker` stands for "we" where the document says who that is, `turn` for "I" in a transcript, and `title` for "he",
+    "she" or "it" where the sentences before speak of what the title names. `tale` is a title that tells which "king" or
+    "old woman" is meant.
     """
-    clauses = clauses_of(sentence, title=title, turn=turn)
+    clauses = clauses_of(sentence, speaker, is_tale=bool(tale), title=title, turn=turn)
     proposed = [asked for clause in clauses for asked in _proposals(clause) if asked is not None]
+    if tale:
+        proposed = [_placed(asked, tale) for asked in proposed]
     best = {asked.question: asked for asked in sorted(proposed, key=lambda asked: asked.weight)}
     return sorted(best.values(), key=lambda asked: -asked.weight)
 
@@ -76,6 +80,11 @@ def asides_of(text: str) -> list[str]:
     """
     asides = (match[0].strip(" ()") for match in _ASIDE.finditer(text) if "[" not in match[0])
     return [aside for aside in asides if aside and not _CITED.search(aside)]
+
+
+def _placed(asked: Asked, tale: str) -> Asked:
+    question = f"In “{tale}”, {asked.question[:1].lower()}{asked.question[1:]}"
+    return dataclasses.replace(asked, question=question)
 
 
 def _proposals(clause: Clause) -> Iterator[Asked | None]:
@@ -153,7 +162,9 @@ def _are_any(clause: Clause) -> bool:
 def _is_somehow(clause: Clause) -> bool:
     """Whether a statement tells what something is like, and toward what: "is available on Harrow's site"."""
     likes = [child for child in clause.root.children if child.dep_ == "acomp"]
-    return any(child.dep_ in ("prep", "xcomp") for like in likes for child in like.children if child.i > like.i)
+    return not clause.is_tale and any(
+        child.dep_ in ("prep", "xcomp") for like in likes for child in like.children if child.i > like.i
+    )
 
 
 def _is_any(words: Sequence["Token"]) -> bool:
@@ -171,19 +182,55 @@ def _object_asked(clause: Clause) -> Asked | None:
     target = _object_of(clause)
     if target is None or clause.root.lemma_ in _TAKES_ANYTHING or target.pos_ not in ("NOUN", "PROPN"):
         return None
-    answer, person = kept(target), _person(target)
+    answer, person = _object_answer(clause, target), _person(target)
     if person is None or not _tells(target, answer) or (person and not _says_who(target, answer)):
         return None
     rest = [token for token in clause.rest if token not in answer]
     if _is_any(answer) or _is_torn(rest) or answer[0].pos_ == "ADP":
         return None
     word = "Who" if person else kind_asked(target, answer) or "What"
-    return with_subject(word, [word], clause, rest, answer)
+    return with_subject(word, [word], clause, [*rest, *_condition_of(clause)], answer)
+
+
+def _object_answer(clause: Clause, target: "Token") -> list["Token"]:
+    """The words of an object. Of what a site does, those of with whom are left out if enough is left: "information
+    about your location" stays whole."""
+    answer = _without_partners(target) if clause.speaker else kept(target)
+    return kept(target) if _is_any(answer) else answer
+
+
+def _condition_of(clause: Clause) -> list["Token"]:
+    """The words of the one "if" or "when" under which a site does what it says: "if you close your account"."""
+    if not clause.speaker or clause.speaker == READER or clause.is_of_title:
+        return []
+    conditions = [child for child in clause.root.children if child.dep_ == "advcl" and _is_condition(child)]
+    if len(conditions) != 1:
+        return []
+    words = [token for token in conditions[0].subtree if not (token.is_punct and token.i == conditions[0].right_edge.i)]
+    is_plain = not any(token.lower_ in ("we", "any", "such") or token.dep_ in ("neg", "relcl") for token in words)
+    others = [token for token in words if token.lower_ not in ("our", "us")]
+    return words if is_plain and len(words) <= LONGEST_CONDITION and _points_at_nothing(others) else []
+
+
+def _is_condition(verb: "Token") -> bool:
+    """Whether a clause with a subject of its own begins with "if" or "when"."""
+    first = verb.left_edge
+    has_subject = any(child.dep_ in ("nsubj", "nsubjpass") for child in verb.children)
+    return has_subject and first.lower_ in ("if", "when") and first.head.i == verb.i and verb.tag_ in ("VBP", "VBZ")
 
 
 def _is_torn(rest: Sequence["Token"]) -> bool:
     """Whether a noun is left behind the verb that nothing joins to it: the object was parsed in two."""
     return bool(rest) and rest[0].dep_ not in ("prep", "agent", "prt", "advmod", "dative", "aux", "npadvmod")
+
+
+def _without_partners(target: "Token") -> list["Token"]:
+    """ "share your address with partners": with whom is asked about, not which address."""
+    parted: set[int] = set()
+    for child in target.children:
+        if child.dep_ == "prep" and child.lower_ != "of":
+            parted.update(below.i for below in child.subtree)
+    return [token for token in kept(target) if token.i not in parted]
 
 
 def _says_who(head: "Token", answer: Sequence["Token"]) -> bool:
@@ -217,7 +264,7 @@ def _attribute_of(clause: Clause) -> "Token | None":
 def _kind_asked(clause: Clause) -> Asked | None:
     """ "What is a lagoon?": of "A lagoon is a shallow body of water"."""
     attribute = _attribute_of(clause)
-    if attribute is None or clause.before or not is_name(clause.subject):
+    if attribute is None or clause.is_tale or clause.before or not is_name(clause.subject):
         return None
     person = _person(attribute)
     is_misread = person is False and _person(clause.subject) is True
@@ -310,7 +357,7 @@ def _asked_how_soon(clause: Clause, preposition: "Token") -> Asked | None:
     ):
         return None
     rest = [token for token in clause.rest if token not in answer]
-    return with_subject("When", ["How soon"], clause, rest, answer)
+    return with_subject("When", ["How soon"], clause, [*rest, *_condition_of(clause)], answer)
 
 
 def _has_figure(answer: Sequence["Token"]) -> bool:

@@ -62,7 +62,8 @@ class Clause:
     auxiliaries: list["Token"]
     rest: list["Token"]  # behind the subject and the verb, without what a question leaves out
     before: list["Token"]  # a short phrase before the subject that the question puts behind
-    speaker: str  # who "I", "he" or "it" is; "" where the subject says it
+    speaker: str  # who "we", "he" or "it" is; "" where the subject says it
+    is_tale: bool = False
 
     @property
     def is_of_title(self) -> bool:
@@ -82,14 +83,17 @@ class Clause:
         return self.auxiliaries[0] if self.auxiliaries else self.root
 
 
-def clauses_of(sentence: "Span", *, title: str = "", turn: str = "") -> list[Clause]:
+def clauses_of(sentence: "Span", speaker: str, *, is_tale: bool, title: str = "", turn: str = "") -> list[Clause]:
     """The plain clauses of a sentence, the main one first; none of one that is not asked about.
 
     `title` is what "he", "she" or "it" is, and `turn` who "I" am.
     """
-    if not _is_plain(sentence):
+    if not _is_plain(sentence, is_tale=is_tale):
         return []
-    clauses = (_clause_at(verb, title=title, turn=turn) for verb in _verbs_of(sentence.root))
+    clauses = (
+        _clause_at(verb, sentence.root, speaker, is_tale=is_tale, title=title, turn=turn)
+        for verb in _verbs_of(sentence.root)
+    )
     return [clause for clause in clauses if clause is not None]
 
 
@@ -109,7 +113,7 @@ def _is_shown(verb: "Token") -> bool:
     return verb.head.lemma_ in SHOWING and not is_denied and verb.i > verb.head.i
 
 
-def _clause_at(verb: "Token", *, title: str, turn: str) -> Clause | None:
+def _clause_at(verb: "Token", root: "Token", speaker: str, *, is_tale: bool, title: str, turn: str) -> Clause | None:
     subject, auxiliaries = _subject_of(verb), _auxiliaries_of(verb)
     is_first = subject is not None
     if subject is None and verb.dep_ == "conj":
@@ -118,15 +122,15 @@ def _clause_at(verb: "Token", *, title: str, turn: str) -> Clause | None:
         return None
 
     finite = auxiliaries[0] if auxiliaries else verb
-    meant = _speaker_of(subject, auxiliaries, title=title, turn=turn)
+    meant = _speaker_of(subject, auxiliaries, speaker, title=title, turn=turn)
     subject_words = kept(subject)
-    if not meant and not stands_alone(subject, subject_words):
+    if not meant and not _may_be_subject(subject, subject_words, is_tale=is_tale):
         return None
     if not _agrees(finite, subject, is_speaker=bool(meant)) or _is_misread(verb, subject, auxiliaries):
         return None
 
     before = _before(verb, subject) if is_first else []
-    clause = Clause(verb, subject, subject_words, auxiliaries, _rest(verb), before, meant)
+    clause = Clause(verb, subject, subject_words, auxiliaries, _rest(verb), before, meant, is_tale)
     return None if _is_restricted(clause) else clause
 
 
@@ -142,13 +146,15 @@ def _subject_before(verb: "Token") -> "Token | None":
     return None
 
 
-def _speaker_of(subject: "Token", auxiliaries: Sequence["Token"], *, title: str, turn: str) -> str:
+def _speaker_of(subject: "Token", auxiliaries: Sequence["Token"], speaker: str, *, title: str, turn: str) -> str:
     """Who a pronoun is that is the subject; "" where the subject says it."""
     if subject.lower_ == "you":
         return READER if auxiliaries and auxiliaries[0].lower_ in ("can", "may", "could") else ""
     if subject.lower_ in OF_TITLE:
         return title if subject.i == subject.sent.start else ""
-    return turn if subject.lower_ == "i" else ""
+    if subject.lower_ == "i":
+        return turn
+    return speaker if subject.lower_ == "we" else ""
 
 
 def _auxiliaries_of(verb: "Token") -> list["Token"]:
@@ -205,10 +211,10 @@ def points_back(noun: "Token") -> bool:
     return not tells_which and noun.lemma_.lower() not in KNOWN
 
 
-def _is_plain(sentence: "Span") -> bool:
+def _is_plain(sentence: "Span", *, is_tale: bool) -> bool:
     words = [token for token in sentence if not token.is_space and not token.is_punct]
     text = sentence.text.strip()
-    if len(words) not in LENGTH or not text.endswith((".", "!")) or not _BEGINS.match(text):
+    if len(words) not in LENGTH or not text.endswith((".", "!")) or not (is_tale or _BEGINS.match(text)):
         return False
     return not _SPEECH.search(text) and not _BROKEN.search(text)
 
@@ -232,8 +238,16 @@ def _is_finite(root: "Token", auxiliaries: Sequence["Token"]) -> bool:
     return finite.tag_ in ("VBD", "VBZ", "VBP", "MD") and not (finite is root and root.tag_ == "MD")
 
 
+def _may_be_subject(subject: "Token", words: Sequence["Token"], *, is_tale: bool) -> bool:
+    if is_tale and subject.pos_ in ("NOUN", "PROPN"):
+        return _is_figure(subject, words) or stands_alone(subject, words)
+    return stands_alone(subject, words)
+
+
 def _is_misread(root: "Token", subject: "Token", auxiliaries: Sequence["Token"]) -> bool:
     """Whether the parse is not to be trusted, or tells how a study was done."""
+    if root.lemma_.lower() in {token.lemma_.lower() for token in subject.subtree}:
+        return True  # "Rotate rotates the video": a label and its explanation
     is_word_at_begin = subject.i == subject.sent.start and subject.pos_ == "PROPN" and not subject.ent_type_
     if is_word_at_begin and subject.text.istitle() and subject.nbor(1).pos_ == "ADV":
         return True  # "Designate frequently watched channels"
@@ -353,3 +367,9 @@ def _is_told_apart(head: "Token", words: Sequence["Token"]) -> bool:
 def is_name(head: "Token") -> bool:
     """Whether it is a name, by its capital or by what the parser takes it for."""
     return head.pos_ == "PROPN" and (head.text[:1].isupper() or not head.text.islower())
+
+
+def _is_figure(head: "Token", words: Sequence["Token"]) -> bool:
+    """Whether it is somebody of a tale: "the old woman", "little boy blue"."""
+    has_article = any(child.lower_ == "the" for child in head.children) or head.pos_ == "PROPN"
+    return has_article and len(words) <= 6 and not any(token.lower_ in POINTING for token in words)

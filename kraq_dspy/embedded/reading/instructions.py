@@ -1,7 +1,7 @@
 """Asks what a reader can do: of sentences that tell how something is done, and what to do in some case.
 
-"To close an account, write to the clerk" answers "How can I close an account?", and "If you have questions about the
-prices of the club, ask the clerk" answers "What can I do if I have questions about the prices of the club?".
+"To close an account, write to the clerk" answers "How can I close an account?", and "If you have questions about our
+prices, ask the clerk" answers "What can I do if I have questions about the club's prices?".
 """
 
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LONGEST_PURPOSE = 14  # words
 LONGEST_CASE = 16  # words
-LEAST_NAMED = 2  # nouns and names that tell what is done
+LEAST_NAMED = 2  # nouns and names that tell what is done where no site does
 MOST_NAMED = 4
 _OF_READER = frozenset(("you", "your", "yours", "yourself", "we", "our", "us"))
 _ALLOWING = frozenset(("can", "may", "could", "must", "should", "will", "need", "have"))
@@ -27,13 +27,13 @@ _READS = frozenset(("read", "see", "refer", "note", "contact", "mean", "be", "sa
 """Verbs by which nobody asks how it is done."""
 
 
-def asked_of_instruction(sentence: "Span") -> list[Asked]:
-    """The questions that an instruction answers."""
+def asked_of_instruction(sentence: "Span", speaker: str) -> list[Asked]:
+    """The questions that an instruction answers; `speaker` is the site that says "we", "" for none."""
     verb = sentence.root
     text = sentence.text.strip()
     if not text.endswith((".", "!")) or not text[:1].isupper() or not _is_instruction(verb):
         return []
-    asked = [*_asked_how(verb), *_asked_in_case(verb)]
+    asked = [*_asked_how(verb, speaker), *_asked_in_case(verb, speaker)]
     return [each for each in asked if each is not None]
 
 
@@ -49,41 +49,43 @@ def _is_instruction(verb: "Token") -> bool:
     return is_reader and (verb.lemma_ in _ALLOWING or any(token.lower_ in _ALLOWING for token in auxiliaries))
 
 
-def _asked_how(verb: "Token") -> Iterator[Asked | None]:
+def _asked_how(verb: "Token", speaker: str) -> Iterator[Asked | None]:
     for child in verb.children:
         words = list(child.subtree)
         is_purpose = child.dep_ == "advcl" and child.tag_ == "VB" and words[0].tag_ == "TO"
         if not is_purpose or child.lemma_ in _READS or len(words) > LONGEST_PURPOSE:
             continue
         purpose = [token for token in words[1:] if not (token.is_punct and token is words[-1])]
-        yield _asked("How can I", purpose, verb, words, word="how")
+        yield _asked("How can I", purpose, verb, words, speaker, word="how")
 
 
-def _asked_in_case(verb: "Token") -> Iterator[Asked | None]:
+def _asked_in_case(verb: "Token", speaker: str) -> Iterator[Asked | None]:
     for child in verb.children:
         words = list(child.subtree)
         is_case = child.dep_ == "advcl" and words[0].lower_ == "if" and len(words) <= LONGEST_CASE
         is_readers = any(token.dep_ in ("nsubj", "nsubjpass") and token.lower_ == "you" for token in child.children)
         if is_case and is_readers:
-            yield _asked("What can I do if", words[1:], verb, words, word="what")
+            yield _asked("What can I do if", words[1:], verb, words, speaker, word="what")
 
 
 def _asked(
-    begun: str, told: Sequence["Token"], verb: "Token", left_out: Sequence["Token"], *, word: str
+    begun: str, told: Sequence["Token"], verb: "Token", left_out: Sequence["Token"], speaker: str, *, word: str
 ) -> Asked | None:
     answer = _answer(verb, left_out)
     if not answer or any(token.lower_ in POINTING - _OF_READER for token in told):
         return None
-    if any(token.lower_ in ("we", "our", "us") for token in told):
+    if not speaker and any(token.lower_ in ("we", "our", "us") for token in told):
         return None
     named = {token.lemma_.lower() for token in told if token.pos_ in ("NOUN", "PROPN")} - VAGUE
-    if len(named) < LEAST_NAMED:
+    if len(named) < (1 if speaker else LEAST_NAMED):
         return None
 
-    question = f"{begun} {_spoken_by_reader(told)}?"
+    spoken = _spoken_by_reader(told, speaker)
+    place = f" at {speaker}" if speaker and speaker not in spoken else ""
+    question = f"What can I do{place} if {spoken}?" if word == "what" else f"{begun} {spoken}{place}?"
     if not reads_well(question):
         return None
-    weight = min(1.0, len(named) / MOST_NAMED)
+    weight = min(1.0, (len(named) + bool(speaker)) / MOST_NAMED)
     return Asked(question, answer, word, weight, tuple(sorted(named)))
 
 
@@ -99,13 +101,17 @@ def _answer(verb: "Token", left_out: Sequence["Token"]) -> str:
     return "" if _AT_PLACE.search(text) or len(text.split()) < LEAST_NAMED else text
 
 
-def _spoken_by_reader(words: Sequence["Token"]) -> str:
-    """The words as the reader says them: "your account" is "my account"."""
+def _spoken_by_reader(words: Sequence["Token"], speaker: str) -> str:
+    """The words as the reader says them: "your account" is "my account", "our prices" are the site's."""
     spoken: list[str] = []
     for token in words:
         text = _READERS.get(token.lower_, token.text)
         if token.lower_ == "you":
             text = "I" if token.dep_ in ("nsubj", "nsubjpass") else "me"
+        elif token.lower_ == "our":
+            text = f"{speaker}'s" if speaker not in "".join(spoken) else "its"
+        elif token.lower_ in ("we", "us"):
+            text = speaker if speaker not in "".join(spoken) else "it"
         elif token.lower_ in ("are", "were") and _is_of_reader(token):
             text = "am" if token.lower_ == "are" else "was"
         spoken.append(text + token.whitespace_)

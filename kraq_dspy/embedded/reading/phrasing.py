@@ -18,11 +18,13 @@ LONGEST_ANSWER = 25  # words
 OF_SUBJECT = frozenset(("its", "their", "his", "her", "itself", "themselves", "himself", "herself"))
 """May stand behind a subject that the question keeps."""
 OF_READER = frozenset(("you", "your", "yours"))
-LEAST_SAID = 1.5  # names and nouns that a question has at least, a noun for half a name
+LEAST_SAID, LEAST_OF_TALE = 1.5, 1.0
+"""Names and nouns that a question has at least, a noun for half a name; and beside the title of its tale."""
 MOST_SAID = 4
 LONGEST_NAME = 5  # words of a name that is asked about by itself
 _WHAT_IT_IS = 0.6  # weight of a question for what a name stands for
 _BY_SPEAKER = 1.0  # what a speaker says who is named
+_BY_TITLE = 1.0  # what the title of a tale says of which figures are meant
 _ODD = re.compile(
     r"[\[\]{}|<>=±@#*_\\“”\"«»;:()+$]|\.\.|--| - |—|–\s|https?:|www\.|\bet al\b|&|\d\.\d{3}|[a-z]\.[A-Z]"
     r"|\b(?:[Uu]h|[Uu]m|[Mm]m|[Hh]mm|[Yy]eah|[Oo]kay)\b|(?:BIB|TAB|FIG|SEC|EQ)REF|INLINEFORM|\b(?:Table|Figure|Fig|Section|Appendix)\b"
@@ -196,10 +198,11 @@ def _may_stand_behind(clause: Clause, behind: Sequence["Token"], *, owners: froz
     allowed = owners | OF_READER | {"our", "us"} if clause.speaker else owners
     if behind and behind[0].lower_ in ("including", "like"):
         return False  # what was like that is what was asked for
+    is_placed = clause.is_tale or clause.speaker
     for token in behind:
         if _points_out(token, allowed) or _is_negated_or_cut_off(token):
             return False
-        if not clause.speaker and points_back(token):
+        if not is_placed and points_back(token):
             return False
     return True
 
@@ -284,7 +287,7 @@ def _weighed(tokens: Sequence["Token"], clause: Clause, *, is_told: bool) -> tup
         and (token.lemma_.lower() not in VAGUE or _is_readers(token))
     }
     verb_says = 0.25 * (clause.root.lemma_ not in LIGHT and not clause.is_copula)
-    says = len(names) + 0.5 * len(nouns) + verb_says + _BY_SPEAKER * is_told
-    if says < LEAST_SAID:
+    says = len(names) + 0.5 * len(nouns) + verb_says + _BY_SPEAKER * is_told + _BY_TITLE * clause.is_tale
+    if says < (LEAST_OF_TALE + _BY_TITLE if clause.is_tale else LEAST_SAID):
         return [], 0.0
     return [*sorted(names), *sorted(nouns)], min(1.0, says / MOST_SAID)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from kraq_dspy.embedded.reading.acts import acts_in
+from kraq_dspy.embedded.reading.acts import STATED, acts_in
 from kraq_dspy.embedded.reading.asking import asides_of, asked_of, plain_text
 from kraq_dspy.embedded.reading.instructions import asked_of_instruction
 from kraq_dspy.embedded.reading.parse import links_in, named_in, names_in, told_of
 from kraq_dspy.embedded.reading.pipeline import pipeline
-from kraq_dspy.embedded.reading.titles import meant_by_pronouns
+from kraq_dspy.embedded.reading.titles import meant_by_pronouns, says_to_reader, speaker_of, tale_of
 from kraq_dspy.embedded.reading.transcripts import SPOKEN, asked_of_turn, turns_of
 from kraq_dspy.embedded.reading.turns import label_of, mail_of, speakers_of, without_label, without_opening
 from kraq_dspy.language.analysis import SAID_ALOUD, Act, Analysis, Named, Sentence
@@ -20,7 +20,7 @@ from kraq_dspy.language.text import sentences
 from kraq_dspy.language.told import language_of, may_be_english
 from kraq_dspy.language.vocabulary import STOP
 
-READING = 9
+READING = 10
 """The version of what is read, and how: to be raised with each change of it. Then run `scripts/read_example.py`."""
 MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 """Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
@@ -40,8 +40,10 @@ _FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What a passage says of a sentence: whose turn it is, and who "he" is."""
+    """What a passage says of a sentence: who "we" are, which tale it is of, whose turn it is, who "he" is."""
 
+    speaker: str
+    tale: str
     turn: str
     meant: str
 
@@ -95,7 +97,7 @@ class Reader:
         labels_of = [[label_of(part) for part in own] for own in parts]
         people_of = [speakers_of(labels, text, _is_named) for text, labels in zip(passages, labels_of, strict=True)]
         parsed = self._sentences(
-            (part, _Around(turn, meant))
+            (part, _Around(speaker_of(title), tale_of(title, own), turn, meant))
             for (title, _), own, labels, people in zip(titled, parts, labels_of, people_of, strict=True)
             for part, turn, meant in zip(own, turns_of(labels, people), meant_by_pronouns(title, own), strict=True)
         )
@@ -121,10 +123,12 @@ class Reader:
                 named = _once([*named_in(span), *(names if place == 0 else ())])
                 own_text = text if len(spans) == 1 else span.text.strip()
                 asked, acts = (
-                    asked_of(span, around.meant, around.turn),
+                    asked_of(span, around.speaker, around.tale, around.meant, around.turn),
                     acts_in(span, named),
                 )
-                asked += asked_of_instruction(span)
+                asked += asked_of_instruction(span, around.speaker)
+                if around.speaker and says_to_reader(own_text):
+                    acts.append(Act(STATED, around.speaker, ""))
                 if around.turn and len(own_text.split()) >= SPOKEN.start:
                     asked += asked_of_turn(without_opening(without_label(own_text)), told_of(span, named), around.turn)
                     acts.append(Act(SAID_ALOUD, around.turn, ""))

@@ -5,13 +5,15 @@ group that no plain question asks about is none. A group of one statement is one
 that statement tells.
 """
 
+import dataclasses
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
-from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE
+from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE, STATED
 from kraq_dspy.embedded.reading.phrasing import third_person
+from kraq_dspy.embedded.reading.titles import speaker_of, tale_of
 from kraq_dspy.embedded.reading.transcripts import MATTERS
 from kraq_dspy.embedded.reading.vocabulary import (
     AFFECTING,
@@ -27,10 +29,12 @@ from kraq_dspy.embedded.reading.vocabulary import (
     USING,
     VAGUE,
 )
-from kraq_dspy.language.analysis import FEWEST, SAID_ALOUD, Act, Analysis, Group, Named, Sentence
+from kraq_dspy.language.analysis import FEWEST, SAID_ALOUD, Act, Analysis, Group, Named
 from kraq_dspy.language.text import content_words
 from kraq_dspy.language.vocabulary import GENERAL, PEOPLE
 
+FEWEST_DEEDS = 2  # of a figure in one passage of a tale
+LONGEST_MATTER = 4  # words of a name that a site is asked about
 LONGEST = 60  # words of a statement
 MOST_NAMED = 8  # things of a sentence that somebody speaks about
 FEWEST_OF_WORD = 3  # passages that tell of what is named by one plain word
@@ -86,13 +90,15 @@ _FORMS = {
     "affected": _Form("What affects {0}?", 2, "subject", may_be_one=True),
     "effects": _Form("What are the effects of {0}?", 2, "object"),
     "is": _Form("", 2),
+    "befalls": _Form("What happens to {0}?", 3, "verb", may_be_one=True),
+    "deeds": _Form("What {does} {0} do?", 3, "verb", 3),
 }
 
 
 def groups_in(analyses: Mapping[str, Analysis], *, may_be_one: bool = False) -> list[Group]:
     """The groups of these passages, by their ids, the most particular first and those that more passages tell of.
 
-    `may_be_one` adds those of one statement.
+    `may_be_one` adds those of one statement, and what a figure does in one passage of a tale.
 
     >>> groups_in({})
     []
@@ -100,8 +106,8 @@ def groups_in(analyses: Mapping[str, Analysis], *, may_be_one: bool = False) -> 
     words = _Words(analyses.values())
     statements_by_key = _statements_by_key(analyses, words)
     for name, (question, defining) in _definitions(analyses).items():
-        others = statements_by_key["is", "", name]
-        statements_by_key["is", question, name] = [defining, *others]
+        others = statements_by_key["is", "", "", name]
+        statements_by_key["is", "", question, name] = [defining, *others]
 
     groups = (_group(key, statements, words, may_be_one=may_be_one) for key, statements in statements_by_key.items())
     whole = [group for group in groups if group is not None]
@@ -112,10 +118,10 @@ def passages_under(key: tuple[str, ...], analyses: Mapping[str, Analysis]) -> li
     """The ids of the passages with a statement under the key of a group, those that repeat others among them, in the
     order of `analyses`.
 
-    >>> passages_under(("affected", "", "sleep"), {})
+    >>> passages_under(("affected", "", "", "sleep"), {})
     []
     """
-    form, _, name, *_ = key
+    form, _, _, name, *_ = key
     if form == "is":  # what defines the name, and not all that is said of it
         return [id for id, analysis in analyses.items() if name in _definitions({id: analysis})]
     statements = _statements_by_key(analyses, _Words(analyses.values())).get(key, [])
@@ -127,9 +133,14 @@ def _statements_by_key(
 ) -> defaultdict[tuple[str, ...], list[_Statement]]:
     statements_by_key: defaultdict[tuple[str, ...], list[_Statement]] = defaultdict(list)
     for passage_id, analysis in analyses.items():
+        tale = tale_of(analysis.title, [sentence.text for sentence in analysis.sentences])
         for sentence in analysis.sentences:
-            if _may_be_told(sentence.text):
-                for key, act in (*_keys(sentence.acts, words), *_keys_of_speech(sentence, words)):
+            if _may_be_told(sentence.text, is_tale=bool(tale)):
+                acts = [_with_speaker(act, analysis.title) for act in sentence.acts]
+                for key, act in [
+                    *_keys(acts, tale, words),
+                    *_keys_of_speech(sentence.text, acts, sentence.named, tale, words),
+                ]:
                     statements_by_key[key].append(_Statement(passage_id, sentence.text, act))
     return statements_by_key
 
@@ -146,46 +157,56 @@ def _definitions(analyses: Mapping[str, Analysis]) -> dict[str, tuple[str, _Stat
     return definitions
 
 
-def _may_be_told(text: str) -> bool:
+def _may_be_told(text: str, *, is_tale: bool) -> bool:
     """Whether a sentence says something that can be part of an answer: whole, no speech, no supposition."""
-    text = text.strip('“”"')
-    is_whole = text.endswith((".", "!")) and (text[:1].isupper() or text[:1].isdigit())
-    is_left_out = "|" in text or _SUPPOSED.search(text)
+    text = text if is_tale else text.strip('“”"')
+    is_whole = text.endswith((".", "!")) and (is_tale or text[:1].isupper() or text[:1].isdigit())
+    is_left_out = "|" in text or (is_tale and re.search(r"[\"“”]", text)) or _SUPPOSED.search(text)
     return is_whole and not is_left_out and len(text.split()) <= LONGEST
 
 
-def _keys(acts: Iterable[Act], words: "_Words") -> Iterator[tuple[tuple[str, ...], Act]]:
-    """The groups that each act belongs to: the form of their question, and what they are about."""
+def _keys(acts: Iterable[Act], tale: str, words: "_Words") -> Iterator[tuple[tuple[str, ...], Act]]:
+    """The groups that each act belongs to: the form of their question, a tale's title, and what they are about."""
     for act in acts:
-        has_subject = words.may_be_asked(act.subject)
-        has_object = words.may_be_asked(act.object)
-        forms = [(form, act.subject) for form in _forms_of_subject(act, words)] if has_subject else []
-        forms += [(form, act.object) for form in _forms_of_object(act)] if has_object else []
-        if has_subject:
-            yield ("is", "", act.subject.casefold()), act
+        has_subject = words.may_be_asked(act.subject, tale)
+        has_object = words.may_be_asked(act.object, tale)
+        forms = [(form, act.subject) for form in _forms_of_subject(act, words, tale)] if has_subject else []
+        forms += [(form, act.object) for form in _forms_of_object(act, tale)] if has_object else []
+        if has_subject and not tale:
+            yield ("is", "", "", act.subject.casefold()), act
         for form, name in forms:
-            yield (form, act.verb if form in _OF_ONE_VERB else "", name.casefold()), act
+            yield (form, tale, act.verb if form in _OF_ONE_VERB else "", name.casefold()), act
         if has_subject and has_object:
             for form in _forms_of_two(act, words):
-                yield (form, "", act.subject.casefold(), act.object.casefold()), act
+                yield (form, tale, "", act.subject.casefold(), act.object.casefold()), act
 
 
-def _keys_of_speech(sentence: Sentence, words: "_Words") -> Iterator[tuple[tuple[str, ...], Act]]:
+def _keys_of_speech(
+    text: str, acts: Iterable[Act], named: Sequence[Named], tale: str, words: "_Words"
+) -> Iterator[tuple[tuple[str, ...], Act]]:
     """What somebody says of each thing that the sentence names."""
-    for act in sentence.acts:
-        is_torn = act.verb == SAID_ALOUD and ":" in sentence.text  # the next turn ran into it
-        if is_torn or act.verb not in TELLING | {SAID_ALOUD} or not words.is_doer(act.subject):
+    for act in acts:
+        is_torn = act.verb == SAID_ALOUD and ":" in text  # the next turn ran into it
+        if tale or is_torn or act.verb not in TELLING | {SAID_ALOUD} or not words.is_doer(act.subject):
             continue
-        for other in sentence.named[:MOST_NAMED]:
+        for other in named[:MOST_NAMED]:
             is_apart = other.text.casefold() not in act.subject.casefold() and words.is_topic(other.text)
-            if is_apart and words.may_be_asked(act.subject) and words.may_be_asked(other.text):
-                yield ("said", "", act.subject.casefold(), other.text.casefold()), act
+            if act.verb == STATED and not words.is_matter(other.text):
+                continue
+            if is_apart and words.may_be_asked(act.subject, tale) and words.may_be_asked(other.text, tale):
+                yield ("said", tale, "", act.subject.casefold(), other.text.casefold()), act
+
+
+def _with_speaker(act: Act, title: str) -> Act:
+    """The act with the site that the title names in the place of "we"."""
+    speaker = speaker_of(title) if act.subject == "we" else ""
+    return dataclasses.replace(act, subject=speaker) if speaker else act
 
 
 _OF_ONE_VERB = frozenset(("does", "effects of one verb", "one verb"))
 
 
-def _forms_of_subject(act: Act, words: "_Words") -> Iterator[str]:
+def _forms_of_subject(act: Act, words: "_Words", tale: str) -> Iterator[str]:
     is_doer = words.is_doer(act.subject)
     if act.verb == DEMANDED:
         yield "should do" if is_doer else "should be"
@@ -199,9 +220,13 @@ def _forms_of_subject(act: Act, words: "_Words") -> Iterator[str]:
             yield "effects of one verb"
     elif act.object and act.verb not in UNASKED | LIGHT | _HANDLED:
         yield "does"
+    if tale and is_doer and act.verb not in UNASKED:
+        yield "deeds"
 
 
-def _forms_of_object(act: Act) -> Iterator[str]:
+def _forms_of_object(act: Act, tale: str) -> Iterator[str]:
+    if tale and act.verb not in UNASKED | LIGHT:
+        yield "befalls"
     if act.verb in _USED:
         yield "used"
     if act.verb in _SHARED:
@@ -230,7 +255,7 @@ def _group(
     key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words", *, may_be_one: bool
 ) -> Group | None:
     """The group, if several passages tell different things, or one does that `may_be_one`; else None."""
-    name_of_form, verb, *names = key
+    name_of_form, _, verb, *names = key
     is_misread = any(name not in words for name in names) or f"{names[0]} {verb}" in words
     if is_misread or (name_of_form == "is" and not verb):
         return None
@@ -247,21 +272,21 @@ def _group(
 
 def _are_several(key: tuple[str, ...], statements: Sequence[_Statement], n_passages: int, words: "_Words") -> bool:
     """Whether enough passages tell different things; of what one plain word names, more have to."""
-    name_of_form, _, *names = key
+    name_of_form, tale, _, *names = key
     form = _FORMS[name_of_form]
-    is_of_word = any(words.is_plain_word(name) for name in names)
+    is_of_word = any(words.is_plain_word(name) for name in names) and not tale
     fewest = max(form.fewest, FEWEST_OF_WORD if is_of_word else FEWEST)
     return n_passages >= fewest and len(_differing(form, statements)) >= form.fewest
 
 
 def _may_be_one(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words") -> bool:
     """Whether one statement answers the question of a key, whose names say by themselves what is meant."""
-    name_of_form, _, *names = key
+    name_of_form, tale, _, *names = key
     form = _FORMS[name_of_form]
     is_used = "use" in form.question
-    say_what = all(words.may_be_said_alone(name, is_used=is_used) for name in names)
-    is_told = form is _FORMS["said"] or not any(statement.act.past for statement in statements)
-    return say_what and form.may_be_one and is_told and bool(_differing(form, statements))
+    is_bare = not tale and not all(words.may_be_said_alone(name, is_used=is_used) for name in names)
+    differing = _differing(form, statements)
+    return not is_bare and _answers_alone(form, statements, differing, is_tale=bool(tale), words=words)
 
 
 def _differing(form: _Form, statements: Sequence[_Statement]) -> set[str]:
@@ -272,10 +297,15 @@ def _differing(form: _Form, statements: Sequence[_Statement]) -> set[str]:
 
 def _question_of(key: tuple[str, ...], statements: Sequence[_Statement], words: "_Words") -> str:
     """The question of a key; that for what a name stands for is in its key."""
-    name_of_form, verb, *names = key
+    name_of_form, tale, verb, *names = key
     if name_of_form == "is":
         return verb
-    return _worded(_FORMS[name_of_form], verb, names, words, was_done=_was_done(statements))
+    question = _worded(_FORMS[name_of_form], verb, names, words, was_done=_was_done(statements))
+    if not tale:
+        return question
+    if words.is_phrase(names[0]):  # a figure without a name
+        question = question.replace(words.spoken(names[0]), f"the {words.written(names[0])}")
+    return f"In “{tale}”, {question[:1].lower()}{question[1:]}"
 
 
 def _worded(form: _Form, verb: str, names: Sequence[str], words: "_Words", *, was_done: bool) -> str:
@@ -291,6 +321,18 @@ def _was_done(statements: Sequence[_Statement]) -> bool:
     """Whether most of the statements tell what was done, or said aloud."""
     n_done = sum(statement.act.past or statement.act.verb == SAID_ALOUD for statement in statements)
     return n_done * 2 > len(statements)
+
+
+def _answers_alone(
+    form: _Form, statements: Sequence[_Statement], differing: AbstractSet[str], *, is_tale: bool, words: "_Words"
+) -> bool:
+    """Whether one statement tells all that the form asks for, or a passage of a tale enough of a figure or a thing."""
+    if not is_tale:
+        is_told = form is _FORMS["said"] or not any(statement.act.past for statement in statements)
+        return form.may_be_one and is_told and bool(differing)
+    if form is _FORMS["befalls"]:
+        return words.is_doer(statements[0].act.object) and bool(differing)
+    return len(differing) >= FEWEST_DEEDS
 
 
 def _told_apart(statements: Sequence[_Statement]) -> dict[str, str]:
@@ -318,6 +360,9 @@ class _Words:
             for sentence in analysis.sentences:
                 speakers = [Named(act.subject, "person") for act in sentence.acts if act.verb == SAID_ALOUD]
                 self._speakers.update(speaker.text.casefold() for speaker in speakers)
+                site = speaker_of(analysis.title)
+                if site:
+                    speakers.append(Named(site, "organisation"))
                 for named in (*sentence.named, *speakers):
                     self._named.setdefault(named.text.casefold(), named)
                     self._texts[named.text.casefold()].append(sentence.text)
@@ -337,6 +382,15 @@ class _Words:
         is_nobody = name.casefold() not in self._speakers and (is_people or not self.is_doer(name))
         return is_nobody and not self.is_plain_word(name.casefold())
 
+    def is_matter(self, name: str) -> bool:
+        """Whether a site may be asked what it says about it: a phrase, or a name of several words that no heading
+        shouts."""
+        named = self._named[name.casefold()]
+        if named.is_phrase:
+            return name.islower()
+        is_short = 1 < len(name.split()) <= LONGEST_MATTER
+        return is_short and not any(word.isupper() and len(word) > 4 for word in name.split())
+
     def may_be_said_alone(self, name: str, *, is_used: bool) -> bool:
         """Whether a question of one statement may have it: no plain word; of what is used, one with its article."""
         if not self.is_phrase(name):
@@ -352,13 +406,15 @@ class _Words:
     def is_plain_word(self, name: str) -> bool:
         return " " not in name and self.is_phrase(name)
 
-    def may_be_asked(self, name: str) -> bool:
-        """Whether a name says what is meant: no filler, nobody in general."""
+    def may_be_asked(self, name: str, tale: str) -> bool:
+        """Whether a name says what is meant: no filler, nobody in general, no figure but of a tale."""
         named = self._named.get(name.casefold())
         if name in _UNNAMED or named is None or _ODD.search(name) or len(name) < 3:
             return False
         if not named.is_phrase:
             return True
+        if tale:
+            return named.head not in VAGUE and self._led_by(name.casefold())["the"] > 0
         if self._is_anybody(named, name) or name.split()[0].casefold() in GENERAL:
             return False
         if " " in name:

@@ -13,7 +13,8 @@ _WORDS = {
 
 FILLERS = _WORDS["fillers"]
 VAGUE = FILLERS | _WORDS["vague"]
-FIGURES = PEOPLE | _WORDS["figures"]
+BEASTS = _WORDS["beasts"]
+FIGURES = PEOPLE | BEASTS | _WORDS["figures"]
 FEMALE = _WORDS["female"]
 STUDIED = _WORDS["studied"]
 INTRANSITIVE = _WORDS["intransitive"]

@@ -44,7 +44,7 @@ def may_state(asked: Representative, chunks: Sequence[Chunk]) -> list[Chunk]:
     if not asked.key:
         telling = {chunk.id for chunk in mentioning(asked.question, chunks)} | {asked.chunk_id}
         return [chunk for chunk in chunks if chunk.id in telling]
-    of_names = {word for name in asked.key[2:] for word in words(name.removeprefix("the "))}
+    of_names = {word for name in asked.key[3:] for word in words(name.removeprefix("the "))}
     return [chunk for chunk in chunks if of_names <= set(words(chunk.passage))]
 
 

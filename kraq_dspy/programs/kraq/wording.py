@@ -48,6 +48,8 @@ _MAY_ASK_FOR = frozenset(
 """What a question may ask for without its statement having the word."""
 _KINDS_OF_WORD = {"whom": "who", "whose": "who", "how far": "how many", "how long": "how many", "how much": "how many"}
 _STEM = 5  # letters by which words are compared
+_PLACE = re.compile(r"In “[^”]{1,200}”, ")
+"""What the parse puts before a question about a tale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,9 @@ def stated_in(question: str, analyses: Iterable[Analysis]) -> Stated | None:
         for sentence, asked in analysis.asked():
             if asked.question != question:
                 continue
+            bare = _PLACE.sub("", question)
             for statement in (sentence.text, f"{analysis.title}\n{sentence.text}"):
-                if not words_beyond(question, statement):
+                if not words_beyond(bare, statement):
                     return Stated(statement, asked.answer, question, asked.word)
     return None
 
@@ -113,7 +116,11 @@ class PutInWords(SavableModule):
             return dspy.Prediction(question=own, fault=UNREADABLE)
         question = with_mark(question_in(reply.question or ""))
         fault = fault_in(question, statement, answer, word) or _asks_something_else(question, own)
-        return dspy.Prediction(question=own if fault else question, fault=fault)
+        if fault:
+            return dspy.Prediction(question=own, fault=fault)
+        place = _PLACE.match(own)
+        placed = f"{place[0]}{question[0].lower()}{question[1:]}" if place else question
+        return dspy.Prediction(question=placed, fault="")
 
     forward = blocking(aforward)
 
@@ -193,7 +200,7 @@ def words_beyond(question: str, statement: str) -> str:
 
 def _asks_something_else(question: str, own: str) -> str:
     """Whether too few words of the parse's question are kept: then another part of the statement may answer it."""
-    sought = {each[:_STEM] for each in _telling(own)}
+    sought = {each[:_STEM] for each in _telling(_PLACE.sub("", own))}
     kept = sought & {each[:_STEM] for each in _telling(question)}
     return "asks something else than the parse" if len(kept) < KEPT * len(sought) else ""
 

@@ -24,6 +24,21 @@ def asked(passage: str) -> dict[str, str]:
             "What can I do if I have questions about the prices of the club?",
             "you can ask the clerk",
         ),
+        (
+            "club.org\nTo close your account, write to the clerk of Harrow.",
+            "How can I close my account at club.org?",
+            "write to the clerk of Harrow",
+        ),
+        (
+            "club.org\nIf you have questions about our prices, ask the clerk of Harrow.",
+            "What can I do if I have questions about club.org's prices?",
+            "ask the clerk of Harrow",
+        ),
+        (
+            "club.org\nIf you are a resident of Harrow, you may ask the clerk for a list.",
+            "What can I do at club.org if I am a resident of Harrow?",
+            "you may ask the clerk for a list",
+        ),
     ],
 )
 def test_the_reader_asks_how_and_what_to_do(passage: str, question: str, answer: str) -> None:

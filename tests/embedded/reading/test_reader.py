@@ -4,6 +4,7 @@ import pytest
 
 from kraq_dspy.embedded.reading import pipeline as pipelines
 from kraq_dspy.embedded.reading.reader import Reader, is_english, reader, title_and_text
+from kraq_dspy.embedded.reading.titles import tale_of
 from kraq_dspy.errors import ModelError
 from kraq_dspy.language.analysis import Analysis, from_values, to_values
 from kraq_dspy.records import PHRASE
@@ -98,6 +99,11 @@ def test_a_reason_behind_an_adjective_and_a_value_are_asked_for() -> None:
     assert value["What is the statutory tax rate of Harrow?"] == "25%"
 
 
+def test_a_tale_is_one_where_a_part_of_it_is_a_mark_alone() -> None:
+    assert tale_of("the fox", ['"', "the fox came ."]) == "the fox"
+    assert tale_of("the fox", ["The fox came ."]) == ""
+
+
 @pytest.mark.parametrize(
     ("sentence", "question"),
     [
@@ -126,11 +132,20 @@ def test_no_question_is_asked_of_what_does_not_stand_alone(sentence: str) -> Non
     assert questions(sentence) == {}
 
 
-def test_a_text_in_small_letters_is_read_and_asked_nothing() -> None:
+def test_a_text_in_small_letters_is_read_and_its_figures_are_asked_about_with_its_title() -> None:
     named = {named.text for sentence in read(TALE).sentences for named in sentence.named}
     assert {"fox", "meadow", "old goose"} <= named
     assert len(read(TALE).sentences) == 3
-    assert questions(TALE) == {}
+    assert all(question.startswith("In “the fox and the geese”, ") for question in questions(TALE))
+    assert questions(TALE)
+
+
+def test_who_did_it_in_a_tale_may_own_what_is_asked_about() -> None:
+    tale = "the mill\nthe squire stretched out his long arms , and the widow gave the black tea - cups to the miller ."
+    asked = questions(tale)
+    assert asked["In “the mill”, who stretched out his long arms?"] == "the squire"
+    assert asked["In “the mill”, who gave the black tea-cups to the miller?"] == "the widow"
+    assert not any("her" in question for question in questions("the mill\nthe squire fell in love with her at once ."))
 
 
 def test_an_answer_that_tells_its_kind_is_asked_for_by_it() -> None:
@@ -141,6 +156,46 @@ def test_an_answer_that_tells_its_kind_is_asked_for_by_it() -> None:
 def test_a_text_in_capitals_is_read_like_another() -> None:
     named = {named.text.casefold() for s in read(LIGHTHOUSE.upper()).sentences for named in s.named}
     assert {"old lamp", "harbor commission"} <= named
+
+
+def test_who_says_we_is_the_site_that_the_title_names() -> None:
+    asked = questions("harrow-news.com\nWe may share your e-mail address with advertising partners in Europe.")
+    assert "What may harrow-news.com share with advertising partners in Europe?" in asked
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "answer"),
+    [
+        (
+            "If you sign up for a special offer, we will provide a more prominent notice.",
+            "What will harrow-news.com provide if I sign up for a special offer?",
+            "a more prominent notice",
+        ),
+        (
+            "We keep your old records when you are a member of the club.",
+            "What does harrow-news.com keep when I am a member of the club?",
+            "your old records",
+        ),
+        (
+            "If you contact us about your letters, we will respond within ten days.",
+            "How soon will harrow-news.com respond if I contact it about my letters?",
+            "within ten days",
+        ),
+    ],
+)
+def test_what_a_site_does_under_a_condition_is_asked_with_it(sentence: str, question: str, answer: str) -> None:
+    assert questions(f"harrow-news.com\n{sentence}").get(question) == answer
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "If we change this policy, we will provide a more prominent notice.",
+        "We will provide a more prominent notice if you do not sign up for the special offer.",
+    ],
+)
+def test_a_condition_that_a_question_cannot_keep_is_left_out(sentence: str) -> None:
+    assert not any(" if " in question for question in questions(f"harrow-news.com\n{sentence}"))
 
 
 def test_how_soon_something_is_done_is_asked_for() -> None:

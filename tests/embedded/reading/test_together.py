@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE
+from kraq_dspy.embedded.reading.acts import DEMANDED, PURPOSE, STATED
 from kraq_dspy.embedded.reading.together import groups_in
 from kraq_dspy.language.analysis import SAID_ALOUD, Act, Analysis, Named, Sentence
 from kraq_dspy.records import PHRASE
@@ -112,6 +112,19 @@ def test_a_filler_a_supposition_and_a_heading_are_asked_about_by_nothing() -> No
     assert asked((SALT, (salt, BRIDGE), weakened), ("How frost hurts the harbor bridge", (BRIDGE,), weakened)) == []
 
 
+def test_a_figure_is_one_of_its_tale() -> None:
+    wolf = Named("wolf", PHRASE, "wolf")
+    deeds = [
+        ("the wolf crossed the river at night .", "cross"),
+        ("at dawn the wolf chased seven geese .", "chase"),
+        ("the wolf buried a bone by the church .", "bury"),
+    ]
+    said = [(text, (wolf,), Act(verb, "wolf", "", True)) for text, verb in deeds]
+
+    assert asked(*said, title="the wolf and the geese") == ["In “the wolf and the geese”, what did the wolf do?"]
+    assert asked(*said, title="Wolves") == []
+
+
 def test_one_statement_is_a_group_where_its_question_asks_no_more_than_it_tells() -> None:
     salt = Named("road salt", PHRASE, "salt")
     of_one = passages((SALT, (salt, BRIDGE), Act("weaken", "road salt", "harbor bridge")))
@@ -121,6 +134,27 @@ def test_one_statement_is_a_group_where_its_question_asks_no_more_than_it_tells(
 
     was_done = passages((SALT, (salt, BRIDGE), Act("weaken", "road salt", "harbor bridge", past=True)))
     assert groups_in(was_done, may_be_one=True) == []
+
+
+def test_a_tale_is_asked_what_a_figure_does_and_what_happens_to_one() -> None:
+    fox, goose = Named("fox", PHRASE, "fox"), Named("old goose", PHRASE, "goose")
+    told = passages(
+        ("the fox caught the old goose in a meadow .", (fox, goose), Act("catch", "fox", "old goose", past=True)),
+        title="the fox and the geese",
+    )
+    assert [group.question for group in groups_in(told, may_be_one=True)] == [
+        "In “the fox and the geese”, what happens to the old goose?"
+    ]
+
+
+def test_a_site_says_something_about_a_matter_and_not_about_what_a_heading_shouts() -> None:
+    matter, shouted = Named("business partners", PHRASE, "partner"), Named("SECURITY MEASURES", "concept", "measure")
+    said = passages(
+        ("We name our business partners and SECURITY MEASURES.", (matter, shouted), Act(STATED, "club.org", "")),
+        title="club.org",
+    )
+    questions = [group.question for group in groups_in(said, may_be_one=True)]
+    assert questions == ["What does club.org say about business partners?"]
 
 
 def test_a_thing_without_its_article_and_a_plain_word_are_not_asked_about_by_one_statement() -> None:

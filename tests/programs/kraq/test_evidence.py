@@ -34,7 +34,7 @@ def chunk(id: str, text: str) -> Chunk:
 def test_a_group_has_a_key_under_which_repeats_count_too() -> None:
     passages = {"salt": weakens("road salt"), "again": weakens("road salt"), "truck": weakens("heavy load")}
     [group] = [each for each in groups_in(passages) if each.question == "What affects the harbor bridge?"]
-    assert group.key == ("affected", "", "harbor bridge")
+    assert group.key == ("affected", "", "", "harbor bridge")
     assert set(group.told) == {"salt", "truck"}
     assert passages_under(group.key, passages) == ["salt", "again", "truck"]
 

@@ -90,6 +90,13 @@ def test_the_statement_is_found_by_its_question_with_the_title_where_that_is_nee
     assert stated_in("Where was Nora Quill born?", [analysis]) is None
 
 
+def test_a_question_about_a_tale_goes_on_saying_which_one() -> None:
+    king = {"statement": "The king gave the tailor a golden ring.", "answer": "The king", "word": "who"}
+    with dspy.context(lm=DummyLM([{"question": "Who gave the tailor a golden ring?"}])):
+        worded = PutInWords()(**king, own="In “The Brave Tailor”, who gave his ring?")
+    assert worded.question == "In “The Brave Tailor”, who gave the tailor a golden ring?"
+
+
 def test_a_wording_of_another_part_of_the_statement_is_not_kept() -> None:
     nora = {"statement": STATEMENT, "answer": "Nora Quill", "word": "who"}
     own = "Who mended the Harrow lighthouse in 1911?"
