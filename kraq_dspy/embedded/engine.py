@@ -306,8 +306,8 @@ STEPS: dict[type[dspy.Signature], Step] = {
 
 
 def _step(task: Task) -> Step | None:
-    """That of the signature with the prompt's outputs, truth values where it has them, and, of several, the most of its
-    inputs; None for another.
+    """That of the signature with the prompt's outputs, whose truth values are its own, and, of several, the most
+    of its inputs; None for another.
 
     A prompt does not name its signature, and instructions change when they are optimized: fields are what stays.
     """
@@ -317,7 +317,7 @@ def _step(task: Task) -> Step | None:
         for signature in STEPS
         if signature.output_fields.keys() == outputs
         and all(
-            (field.annotation is bool) == (task.outputs[name] == "bool")
+            field.annotation is not bool or task.outputs[name] == "bool"
             for name, field in signature.output_fields.items()
         )
     }

@@ -109,17 +109,18 @@ def make_app(
         return app_over(names, caller.scope, frozenset(name for name in names if served[name].has_labels))
 
     notes = [metrics.note] if access_log is None else [metrics.note, access_log.note]
-    return Watch(with_requests_counted(Guard(app, settings, app_for)), notes)
+    return Watch(CountedRequests(Guard(app, settings, app_for)), notes)
 
 
-def with_requests_counted(app: ASGIApp) -> ASGIApp:
-    """The application, which counts the requests under way: a former state is left when none reads it."""
+class CountedRequests:
+    """Counts the requests under way, so that a former state is left when none reads it."""
 
-    async def counted(scope: ASGIScope, receive: Receive, send: Send) -> None:
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         with UNDER_WAY.one() if scope["type"] == "http" else nullcontext():
-            await app(scope, receive, send)
-
-    return counted
+            await self.app(scope, receive, send)
 
 
 def api_routes(api: Api) -> list[Route]:
