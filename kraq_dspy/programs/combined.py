@@ -38,7 +38,7 @@ class CombinedRetrieveRAG(SavableModule):
         strict: retrieve the paper's count, which loses what its two floors cut off (`CombinedRetriever`).
         names: our own variant: the search appends that many central names to an auxiliary question.
         explain: also say what supports the answer.
-        signature: replaces the answer's signature, or its instructions.
+        signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.

@@ -80,7 +80,7 @@ class QARAG(SavableModule):
         stored: question-answer pairs that were made in advance (`kraq precompute DIR qa-pairs`).
         k: passages to retrieve.
         variant: "v", "type1" or "type2".
-        signature: replaces the answer's signature, or its instructions.
+        signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for another variant, and for a signature that lacks an output of the step.

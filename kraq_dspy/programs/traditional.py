@@ -30,7 +30,7 @@ class TraditionalRAG(SavableModule):
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
         k: passages of an answer.
         explain: also say what supports the answer.
-        signature: replaces the answer's signature, or its instructions.
+        signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.

@@ -59,7 +59,6 @@ _MAY_BE_SOMEBODY = re.compile(
     r"|hero|heroine|veteran|child|son|daughter|sister|brother|wife|husband|mother|father|friend|professional|head)$"
 )
 """Kinds of somebody that `PEOPLE` may lack: then a name of two words is asked about neither by who nor by what."""
-_ADDRESSED = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir)\.? ")
 _ODD_NAME = re.compile(r"(?:^|\s)(?:\d+|\w)(?:\s|$)")
 """Names with a number or a letter in them that may stand for anything."""
 MOST_NAME_WORDS = 8
@@ -159,7 +158,7 @@ def is_person(kind: str, sentence: str, name: str) -> bool:
     """Whether the text says so: by what somebody is ("Welsh director and writer"), or by the dates of a life."""
     heads = {phrase.split()[-1].lower() for phrase in re.split(r" and |/", kind) if phrase.strip()}
     lived = _LIVED.match(sentence)
-    return not PEOPLE.isdisjoint(heads) or bool(lived and lived["name"] in name) or bool(_ADDRESSED.match(name))
+    return not PEOPLE.isdisjoint(heads) or bool(lived and lived["name"] in name)
 
 
 def without_asides(sentence: str) -> str:

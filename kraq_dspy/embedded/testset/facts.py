@@ -16,10 +16,6 @@ _WORTH_OF_WHAT = {"what": 0.8, "which": 0.9}  # beside a question for who, when,
 _AS_GOOD = 0.75  # share of the highest worth from which on one question is as good as another
 _LEAST_WEIGHT = 0.42  # of a parsed question: a name and a rarer thing
 _SUPPOSES = re.compile(r"(?:What|Who|Which \w+|What kind of \w+) (?P<deed>(?:may|might|could|can|should) [a-z]+)\b")
-_OF_A_STUDY = re.compile(
-    r"\b(?:(?:control|intervention|treatment|standard|experimental|study) (?:groups?|arms?|population|samples?)"
-    r"|participants|cohort|baseline|this study|our)\b"
-)
 _SMALL = re.compile(r"\b[a-z]\w{3,}")
 
 
@@ -75,10 +71,9 @@ def question_for(statement: str, answer: str) -> str:
 
 
 def _may_be_shown(asked: Asked, sentence: Sentence) -> bool:
-    """Whether an editor would show the question: it asks for nothing that may be so, and of no group of a study."""
+    """Whether an editor would show the question: it does not ask what may be so."""
     supposes = _SUPPOSES.match(asked.question)
-    is_of_subject = supposes is not None and supposes["deed"] in sentence.text  # "What may hinder growth?"
-    return not is_of_subject and _OF_A_STUDY.search(asked.question) is None
+    return supposes is None or supposes["deed"] not in sentence.text  # "What may hinder growth?"
 
 
 def _with_capitals(question: str, passage: str) -> str:

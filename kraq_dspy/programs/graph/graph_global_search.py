@@ -36,7 +36,7 @@ class GraphGlobalSearch(SavableModule):
         retrieve: a retriever of community reports (`space.retriever("graph-global")`).
         k: reports to read.
         tokens: the budget of a batch of reports, and of the points behind the answer.
-        signature: replaces the answer's signature, or its instructions.
+        signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.

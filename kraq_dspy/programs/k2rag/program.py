@@ -66,7 +66,7 @@ class K2RAG(SavableModule):
         knowledge: gathers what the graph of the summarised corpus holds around a text; None if there is no graph.
         shorten: writes texts in fewer words; by default the program's model does.
         k: passages of a sub-question.
-        signature: replaces the answer's signature, or its instructions.
+        signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.
@@ -246,7 +246,7 @@ class NaiveGraphRAG(SavableModule):
 
     Args:
         knowledge: gathers what the graph holds around the question.
-        signature: replaces the answer's signature, or its instructions.
+        signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.
