@@ -118,7 +118,7 @@ class Evaluation:
         console = Console(file=io.StringIO(), width=100, highlight=False)
         print_run(self.summary, console, brief=True)
         text = console.file.getvalue()  # type: ignore[attr-defined]
-        return str(text).rstrip()
+        return "\n".join([str(text).rstrip(), *self.notes])
 
     def __repr__(self) -> str:
         means = []

@@ -98,6 +98,7 @@ def test_metrics_of_evidence_of_dspy_find_the_passages() -> None:
 
 def test_a_file_whose_gold_stands_in_an_unknown_column_names_its_columns() -> None:
     rows = [{"query": "who?", "expected_response": "x"}]
-    notes = evaluate({"a": lambda question: "x"}, rows, ["exact_match"]).notes
-    assert any("'expected_response'" in note for note in notes)
+    evaluation = evaluate({"a": lambda question: "x"}, rows, ["exact_match"])
+    assert any("'expected_response'" in note for note in evaluation.notes)
+    assert "'expected_response'" in str(evaluation)
     assert not any("right answer" in note for note in evaluate({"a": lambda question: "x"}, rows, ["grounded"]).notes)
