@@ -10,7 +10,7 @@ from pathlib import Path
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.errors import IndexStateError, counted
-from kraq_dspy.records import Claim, Community, Document, Entity, Merge, Question, Relationship, Summary
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Merge, Question, Relationship, Summary
 
 STAGE = "k2rag"
 FOLDER = "k2rag.kraq"
@@ -43,6 +43,9 @@ def forget(index: Index, document_ids: Collection[str]) -> list[str]:
     try:
         with Index.open(path, unfinished=True) as summarised:
             ids = set(summarised.ids(Document))
+            if summarised.manifest.state:  # what readers see still has them if an earlier removal was killed
+                with Index.open(path) as seen:
+                    ids.update(seen.ids(Document))
 
         stale = ids.intersection(document_ids) | (ids - index.known(Document, ids))
         if not stale:
@@ -72,7 +75,7 @@ def _take_out(summarised: Index, stale: Collection[str]) -> None:
     summarised.remove(stale, chunk_ids)
     for kind in (Entity, Relationship, Claim, Merge, Community, Summary, Question):
         summarised.replace(kind, ())
-    summarised.chunk_vectors.delete(chunk_ids)
+    summarised.chunk_vectors.delete(summarised.chunk_vectors.ids() - set(summarised.ids(Chunk)))
 
     summarised.erase_when_complete()
     summarised.update_manifest(complete=True)  # a state without them takes the place of the one with them

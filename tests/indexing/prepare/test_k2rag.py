@@ -12,7 +12,7 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.indexing.prepare.k2rag import build_summarised
-from kraq_dspy.indexing.prepare.summarised import STAGE
+from kraq_dspy.indexing.prepare.summarised import FOLDER, STAGE, forget
 from kraq_dspy.indexing.prepare.summarised_corpus import FOR_VECTORS, open_summarised
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs import K2RAG, Shorten
@@ -101,6 +101,27 @@ def test_documents_that_changed_since_are_noticed_and_made_up_for(
     assert {chunk.document_id for chunk in corpus.passages.values()} == {"Mill", *TOPICS} - {"Rhine"}
     assert corpus.vectors.ids() == set(corpus.passages)
     corpus.close()
+
+
+@pytest.mark.parametrize("killed_at", ["replace", "erase_when_complete"])
+def test_a_removal_that_was_killed_leaves_nothing_behind_when_it_is_gone_on_with(
+    index: Index, embedder: KeywordEmbedder, models: LanguageModels, monkeypatch: pytest.MonkeyPatch, killed_at: str
+) -> None:
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    build_summarised(index, embedder, models)
+    with monkeypatch.context() as patched:
+        patched.setattr(Index, killed_at, dies)
+        with pytest.raises(KeyboardInterrupt):
+            forget(index, {"Rhine"})
+
+    [note] = forget(index, {"Rhine"})
+    assert note.startswith("The summarised corpus of k2rag lost 1 document;")
+    with Index.open(index.path / FOLDER) as seen:
+        assert set(seen.ids(Document)) == TOPICS.keys() - {"Rhine"}
+        assert seen.chunk_vectors.ids() == set(seen.ids(Chunk))
+    assert forget(index, {"Rhine"}) == []
 
 
 class Stops(SilentProgress):
