@@ -125,9 +125,9 @@ def said_by(scores: Array, rng: np.random.Generator, z: float = 0.0) -> Array:
     means = counts @ scores / n
     first, second = np.triu_indices(n_systems, 1)
     low, high = np.percentile((means[:, first] - means[:, second]).astype(np.float32), [2.5, 97.5], axis=0)
-    said = np.zeros((n_systems, n_systems))
-    said[first, second] = (low > 0).astype(float) - (high < 0)
-    return said - said.T
+    signs = np.zeros((n_systems, n_systems))
+    signs[first, second] = (low > 0).astype(float) - (high < 0)
+    return signs - signs.T
 
 
 def signs(scores: Array) -> Array:
@@ -140,8 +140,8 @@ def said_by_few(scores: Array) -> Array:
     apart = scores[:, :, None] - scores[:, None, :]
     error = apart.std(axis=0, ddof=1) / np.sqrt(len(scores))
     mean = apart.mean(axis=0)
-    said: Array = np.where((error > 0) & (np.abs(mean) > 2.2 * error), np.sign(mean), 0)
-    return said
+    signs: Array = np.where((error > 0) & (np.abs(mean) > 2.2 * error), np.sign(mean), 0)
+    return signs
 
 
 def rules(corpus: Corpus, systems: Sequence[str], rng: np.random.Generator) -> dict[str, Array]:
@@ -178,7 +178,7 @@ def with_people(
 ) -> dict[str, list[tuple[Array, Array]]]:
     """What the rules with few of human questions say, each draw with the truth of the questions that it left."""
     people = corpus.scores("people", systems)
-    said: dict[str, list[tuple[Array, Array]]] = defaultdict(list)
+    signs: dict[str, list[tuple[Array, Array]]] = defaultdict(list)
     for n in FEW:
         if n > 0.6 * len(people):
             continue
@@ -187,21 +187,21 @@ def with_people(
             few, truth = people[order[:n]], said_by(people[order[n:]], rng, 1.96)
             alone, sign = said_by_few(few), signs(few)
             kept = np.where(sign == -both, 0, both)
-            said[f"{n} of people's alone"].append((alone, truth))
-            said[f"{n} of people's, else both"].append((np.where(alone != 0, alone, both), truth))
-            said[f"{n} of people's, else both unless their mean is against"].append(
+            signs[f"{n} of people's alone"].append((alone, truth))
+            signs[f"{n} of people's, else both"].append((np.where(alone != 0, alone, both), truth))
+            signs[f"{n} of people's, else both unless their mean is against"].append(
                 (np.where(alone != 0, alone, kept), truth)
             )
-    return said
+    return signs
 
 
-def counts(said: Array, truth: Array) -> Array:
+def counts(signs: Array, truth: Array) -> Array:
     """Right, opposite and undecided of the pairs that the truth decides; decided of those that it does not."""
-    upper = np.triu_indices(len(said), 1)
-    said, truth = said[upper], truth[upper]
+    upper = np.triu_indices(len(signs), 1)
+    signs, truth = signs[upper], truth[upper]
     known = truth != 0
-    return np.array([np.sum((said == truth) & known), np.sum((said == -truth) & known), np.sum((said == 0) & known),
-                     np.sum((said != 0) & ~known)], float)  # fmt: skip
+    return np.array([np.sum((signs == truth) & known), np.sum((signs == -truth) & known), np.sum((signs == 0) & known),
+                     np.sum((signs != 0) & ~known)], float)  # fmt: skip
 
 
 def line(name: str, total: Array) -> str:
@@ -233,11 +233,11 @@ def report(out: Path, left_out: Sequence[str] = (), systems: Sequence[str] = SIX
     for corpus in corpora:
         people = corpus.scores("people", systems)
         truth = said_by(people, rng)
-        for name, said in rules(corpus, systems, rng).items():
-            by_rule[name][corpus.name] = counts(said, truth)
-            both = said  # the last rule
+        for name, signs in rules(corpus, systems, rng).items():
+            by_rule[name][corpus.name] = counts(signs, truth)
+            both = signs  # the last rule
         for name, draws in with_people(corpus, systems, both, rng).items():
-            by_rule[name][corpus.name] = np.mean([counts(said, own) for said, own in draws], axis=0)
+            by_rule[name][corpus.name] = np.mean([counts(signs, own) for signs, own in draws], axis=0)
 
         upper = np.triu_indices(len(systems), 1)
         means = people.mean(axis=0)
@@ -299,20 +299,20 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--passages", type=int, default=MOST_PASSAGES)
-    given = parser.parse_args()
-    for name in given.names:
-        keep_scores(name, given.data, given.out, given.passages)
-    if given.work == "report":
-        stored = [file.stem for file in sorted(given.out.glob("*.npz"))]
-        report(given.out, left_out=KEPT_BACK)
+    options = parser.parse_args()
+    for name in options.names:
+        keep_scores(name, options.data, options.out, options.passages)
+    if options.work == "report":
+        stored = [file.stem for file in sorted(options.out.glob("*.npz"))]
+        report(options.out, left_out=KEPT_BACK)
         print("\nOf people's own questions alone:\n")
-        report(given.out, left_out=(*KEPT_BACK, *NOT_PEOPLES))
+        report(options.out, left_out=(*KEPT_BACK, *NOT_PEOPLES))
         if set(KEPT_BACK) & set(stored):
             print("\nCorpora that were kept back:\n")
-            report(given.out, left_out=[name for name in stored if name not in KEPT_BACK])
+            report(options.out, left_out=[name for name in stored if name not in KEPT_BACK])
         print("\nSystems that were kept back:\n")
-        report(given.out, left_out=KEPT_BACK, systems=OTHERS)
-        report_broken(given.out)
+        report(options.out, left_out=KEPT_BACK, systems=OTHERS)
+        report_broken(options.out)
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ def prediction_lines(choice: "ProgramChoice", prediction: "dspy.Prediction") -> 
 
     if prediction.get("source") == "refusal":
         score, threshold = prediction.answerable_score, prediction.threshold
-        yield Text(
-            f"the nearest passages hold {score:.2f} of the question; below {threshold:.2f} this corpus does not answer"
-        )
+        if score < threshold:  # else the answer says which site is missing
+            held = f"the nearest passages hold {score:.2f} of the question"
+            yield Text(f"{held}; below {threshold:.2f} this corpus does not answer")
         return
 
     if choice.spec.notes is not None:

@@ -119,15 +119,15 @@ def decide(
 
 
 def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
-    said = {half: _direction(each) if each.is_decided else 0 for half, each in differences.items()}
-    made, own = (said.get(half, 0) for half in HALVES)
+    signs = {half: _direction(each) if each.is_decided else 0 for half, each in differences.items()}
+    made, own = (signs.get(half, 0) for half in HALVES)
     people = differences.get(PEOPLE)
-    if people is not None and said[PEOPLE]:
-        return said[PEOPLE], "human questions"
+    if people is not None and signs[PEOPLE]:
+        return signs[PEOPLE], "human questions"
     if made and made == -own:
         return 0, "the halves disagree"
     if not made or not own:
-        [decided] = [half for half in HALVES if said.get(half)] or [""]
+        [decided] = [half for half in HALVES if signs.get(half)] or [""]
         return 0, f"open: only the {decided} half decides" if decided else "open: neither half decides"
     if people is not None and _direction(people) == -made:
         return 0, "open: both halves decide, and people's mean is against"

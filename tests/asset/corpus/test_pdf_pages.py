@@ -1,4 +1,4 @@
-"""What a page of a PDF says stays true as text: raised digits, columns, and what was typed into its fields."""
+"""Tests that the text of a PDF page keeps raised digits, columns, and what was typed into its fields."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -41,10 +41,10 @@ class _Told(Directive):
     def run(self) -> list[Any]:
         if self.name.startswith("auto") or self.name in _UNREAD:
             return []
-        told = [nodes.paragraph(text, text) for text in self.arguments]
+        arguments = [nodes.paragraph(text, text) for text in self.arguments]
         inside = nodes.container()
         self.state.nested_parse(self.content, self.content_offset, inside)
-        return [*told, *inside.children]
+        return [*arguments, *inside.children]
 
 
 class _Code(_Told):
