@@ -51,10 +51,7 @@ def as_documented(text: str) -> str:
 
         marks = _FENCE.match(shown)
         if fence or marks:
-            if marks and not fence:
-                fence = "" if "`" in marks[2] and marks[1][0] == "`" else marks[1]
-            elif marks and marks[1].startswith(fence) and not marks[2].strip():
-                fence = ""
+            fence = _fence_after(fence, marks) if marks else fence
             lines.append(shown)
         elif admonition := _ADMONITION.fullmatch(bare):
             indents.append(depth)
@@ -66,6 +63,14 @@ def as_documented(text: str) -> str:
         elif not _UNREAD.fullmatch(bare.rstrip()):
             lines.append(_ATTRIBUTES.sub("", shown) if shown.startswith("#") else shown)
     return _with_told_tables("\n".join(lines))
+
+
+def _fence_after(fence: str, marks: re.Match[str]) -> str:
+    """The fence that is open behind a line of marks; "" where the line closes it, or is a whole block by itself."""
+    run, rest = marks.groups()
+    if not fence:
+        return "" if "`" in rest and run[0] == "`" else str(run)
+    return "" if run.startswith(fence) and not rest.strip() else fence
 
 
 def find_headings(text: str) -> Iterator[Heading]:
