@@ -164,7 +164,9 @@ def publish(root: Path) -> str:
         fields = {**manifests.read_fields(root / DRAFT), "state": state}
         for left in (*(root / DRAFT).glob("*-wal"), *(root / DRAFT).glob("*-shm")):  # of others that read the draft
             left.unlink(missing_ok=True)  # and may take it with them
-        for left in list((root / DRAFT).rglob(".*.new")):  # of files that a killed writer was replacing
+        for left in list(
+            (root / DRAFT).rglob(".*.new*")
+        ):  # files that a killed writer was making, and SQLite's journals
             left.unlink(missing_ok=True)
         own_files.write_sums(root / DRAFT)
         manifests.write_fields(root / DRAFT, fields)

@@ -104,11 +104,12 @@ def test_a_draft_that_a_kill_left_behind_is_neither_noted_nor_kept(tmp_path: Pat
     path = tmp_path / "x.kraq"
     with make(path) as index:
         index.add([chunk("a")])
-        (index.home / ".sums.json.new").write_text(
-            "{"
-        )  # as a writer leaves it that is killed while it replaces sums.json
+        # as a writer leaves them that is killed while it replaces sums.json, or has SQLite write its file anew
+        left = (".sums.json.new", ".index.db.new", ".index.db.new-journal")
+        for name in left:
+            (index.home / name).write_text("{")
         index.update_manifest(complete=True)
-    assert not (current_home(path) / ".sums.json.new").exists()
+    assert not [name for name in left if (current_home(path) / name).exists()]
     with Index.open(path, write=True) as index:
         index.add([chunk("b")])
     assert dict(damaged_files(current_home(path))) == {}
