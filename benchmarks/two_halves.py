@@ -125,9 +125,9 @@ def said_by(scores: Array, rng: np.random.Generator, z: float = 0.0) -> Array:
     means = counts @ scores / n
     first, second = np.triu_indices(n_systems, 1)
     low, high = np.percentile((means[:, first] - means[:, second]).astype(np.float32), [2.5, 97.5], axis=0)
-    signs = np.zeros((n_systems, n_systems))
-    signs[first, second] = (low > 0).astype(float) - (high < 0)
-    return signs - signs.T
+    decisions = np.zeros((n_systems, n_systems))
+    decisions[first, second] = (low > 0).astype(float) - (high < 0)
+    return decisions - decisions.T
 
 
 def signs(scores: Array) -> Array:
@@ -140,8 +140,8 @@ def said_by_few(scores: Array) -> Array:
     apart = scores[:, :, None] - scores[:, None, :]
     error = apart.std(axis=0, ddof=1) / np.sqrt(len(scores))
     mean = apart.mean(axis=0)
-    signs: Array = np.where((error > 0) & (np.abs(mean) > 2.2 * error), np.sign(mean), 0)
-    return signs
+    decisions: Array = np.where((error > 0) & (np.abs(mean) > 2.2 * error), np.sign(mean), 0)
+    return decisions
 
 
 def rules(corpus: Corpus, systems: Sequence[str], rng: np.random.Generator) -> dict[str, Array]:
@@ -178,7 +178,7 @@ def with_people(
 ) -> dict[str, list[tuple[Array, Array]]]:
     """What the rules with few of human questions say, each draw with the truth of the questions that it left."""
     people = corpus.scores("people", systems)
-    signs: dict[str, list[tuple[Array, Array]]] = defaultdict(list)
+    decisions: dict[str, list[tuple[Array, Array]]] = defaultdict(list)
     for n in FEW:
         if n > 0.6 * len(people):
             continue
@@ -187,21 +187,21 @@ def with_people(
             few, truth = people[order[:n]], said_by(people[order[n:]], rng, 1.96)
             alone, sign = said_by_few(few), signs(few)
             kept = np.where(sign == -both, 0, both)
-            signs[f"{n} of people's alone"].append((alone, truth))
-            signs[f"{n} of people's, else both"].append((np.where(alone != 0, alone, both), truth))
-            signs[f"{n} of people's, else both unless their mean is against"].append(
+            decisions[f"{n} of people's alone"].append((alone, truth))
+            decisions[f"{n} of people's, else both"].append((np.where(alone != 0, alone, both), truth))
+            decisions[f"{n} of people's, else both unless their mean is against"].append(
                 (np.where(alone != 0, alone, kept), truth)
             )
-    return signs
+    return decisions
 
 
-def counts(signs: Array, truth: Array) -> Array:
+def counts(decisions: Array, truth: Array) -> Array:
     """Right, opposite and undecided of the pairs that the truth decides; decided of those that it does not."""
-    upper = np.triu_indices(len(signs), 1)
-    signs, truth = signs[upper], truth[upper]
+    upper = np.triu_indices(len(decisions), 1)
+    decisions, truth = decisions[upper], truth[upper]
     known = truth != 0
-    return np.array([np.sum((signs == truth) & known), np.sum((signs == -truth) & known), np.sum((signs == 0) & known),
-                     np.sum((signs != 0) & ~known)], float)  # fmt: skip
+    return np.array([np.sum((decisions == truth) & known), np.sum((decisions == -truth) & known), np.sum((decisions == 0) & known),
+                     np.sum((decisions != 0) & ~known)], float)  # fmt: skip
 
 
 def line(name: str, total: Array) -> str:
@@ -233,11 +233,11 @@ def report(out: Path, left_out: Sequence[str] = (), systems: Sequence[str] = SIX
     for corpus in corpora:
         people = corpus.scores("people", systems)
         truth = said_by(people, rng)
-        for name, signs in rules(corpus, systems, rng).items():
-            by_rule[name][corpus.name] = counts(signs, truth)
-            both = signs  # the last rule
+        for name, decisions in rules(corpus, systems, rng).items():
+            by_rule[name][corpus.name] = counts(decisions, truth)
+            both = decisions  # the last rule
         for name, draws in with_people(corpus, systems, both, rng).items():
-            by_rule[name][corpus.name] = np.mean([counts(signs, own) for signs, own in draws], axis=0)
+            by_rule[name][corpus.name] = np.mean([counts(decisions, own) for decisions, own in draws], axis=0)
 
         upper = np.triu_indices(len(systems), 1)
         means = people.mean(axis=0)
