@@ -200,8 +200,9 @@ def counts(decisions: Array, truth: Array) -> Array:
     upper = np.triu_indices(len(decisions), 1)
     decisions, truth = decisions[upper], truth[upper]
     known = truth != 0
-    return np.array([np.sum((decisions == truth) & known), np.sum((decisions == -truth) & known), np.sum((decisions == 0) & known),
-                     np.sum((decisions != 0) & ~known)], float)  # fmt: skip
+    right, opposite = (decisions == truth) & known, (decisions == -truth) & known
+    open_, unverified = (decisions == 0) & known, (decisions != 0) & ~known
+    return np.array([each.sum() for each in (right, opposite, open_, unverified)], float)
 
 
 def line(name: str, total: Array) -> str:
