@@ -58,6 +58,12 @@ def test_the_terminal_refuses_and_offers_and_answers_anyway(path: Path) -> None:
     assert REFUSED not in run("ask", str(path), ANSWERED[0])
 
 
+def test_of_a_missing_site_no_threshold_is_shown_that_the_question_reaches(path: Path) -> None:
+    shown = run("ask", str(path), "Where do vanilla orchids grow, by orchids-online.com?")
+    assert "They have nothing of orchids-online.com." in shown
+    assert "this corpus does not answer" not in shown
+
+
 def test_the_terminal_says_it_in_json(path: Path) -> None:
     refused = json.loads(CliRunner().invoke(app, ["ask", str(path), PERU, "--json"]).stdout)
     assert (refused["answer"], refused["source"], refused["answerable"]) == (REFUSED, "refusal", False)

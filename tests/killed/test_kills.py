@@ -246,13 +246,15 @@ def test_fifty_kills_change_nothing_and_no_answer_that_was_kept_is_paid_for_agai
                     tally.moments[step.name] = tally.moments.get(step.name, 0) + 1
                     time.sleep(0.3)  # the server answers what was in flight, though nobody listens any more
                     missing = answered(server) - kept_answers(out)
-                    assert missing - lost <= CONCURRENCY, "more calls than were in flight are not kept"
+                    assert missing - lost <= CONCURRENCY, f"{step.name}: more calls than were in flight are not kept"
                     lost = missing
                     require_whole(out)
                 worker.run(step, out)
                 assert state(out) == expected[number], step.name
                 assert kept_answers(out) == calls[number], f"{step.name}: an answer that was kept was asked for again"
-                assert answered(server) - kept_answers(out) == lost, "a call that was not lost is not kept"
+                assert answered(server) - kept_answers(out) == lost, (
+                    f"{step.name}: a call that was not lost is not kept"
+                )
             tally.answered += answered(server)
             tally.kept += kept_answers(out)
             tally.expected += calls[-1]
