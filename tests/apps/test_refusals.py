@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 from typer.testing import CliRunner
 
@@ -16,6 +17,7 @@ from starlette.testclient import TestClient
 from kraq_dspy import Workspace
 from kraq_dspy._internal.rag_prediction import REFUSED
 from kraq_dspy.apps import index_tools
+from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
@@ -58,10 +60,10 @@ def test_the_terminal_refuses_and_offers_and_answers_anyway(path: Path) -> None:
     assert REFUSED not in run("ask", str(path), ANSWERED[0])
 
 
-def test_of_a_missing_site_no_threshold_is_shown_that_the_question_reaches(path: Path) -> None:
-    shown = run("ask", str(path), "Where do vanilla orchids grow, by orchids-online.com?")
-    assert "They have nothing of orchids-online.com." in shown
-    assert "this corpus does not answer" not in shown
+@pytest.mark.parametrize(("score", "n_lines"), [(0.57, 0), (0.18, 1)])
+def test_a_threshold_is_shown_only_where_the_question_misses_it(score: float, n_lines: int) -> None:
+    prediction = dspy.Prediction(source="refusal", answerable_score=score, threshold=0.21)
+    assert len(list(prediction_lines(choose_program("traditional"), prediction))) == n_lines
 
 
 def test_the_terminal_says_it_in_json(path: Path) -> None:
