@@ -41,7 +41,8 @@ CALLS = {
 def program_table() -> str:
     rows = ["| `--program` | model calls | class | does | first run | source |", "|---|---|---|---|---|---|"]
     rows += [
-        f"| `{spec.name}` | {CALLS[spec.name]} | `{spec.class_name}` | {spec.help} | {_prepared(spec)} | {spec.source} |"
+        f"| `{spec.name}` | {CALLS[spec.name]} | `{spec.class_name}` | {spec.help} | {_prepared(spec)} "
+        f"| {spec.source} |"
         for spec in PROGRAMS.own.values()
     ]
     return "\n".join(rows)

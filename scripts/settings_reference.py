@@ -16,12 +16,12 @@ BEGINNING = """# Settings
 
 <!-- Written by scripts/settings_reference.py from kraq_dspy/settings.py: change it there. -->
 
-kraq reads `kraq.toml` of the current folder, or the file after `--config`. You may leave out any section and key. kraq rejects
-unknown keys by name. Options of the command line have priority over the file. Each line below has a key with its default, and in
-parentheses the values that the key takes. A key without a default is unset.
+kraq reads `kraq.toml` of the current folder, or the file after `--config`. You may leave out any section and key.
+kraq rejects unknown keys by name. Options of the command line have priority over the file. Each line below has a key
+with its default, and in parentheses the values that the key takes. A key without a default is unset.
 
-`preset = "thrifty"`, before the first section, changes some defaults. An index then takes about six prompt tokens for each token of the
-corpus instead of nine ([figures](../results.md#other-systems)).
+`preset = "thrifty"`, before the first section, changes some defaults. An index then takes about six prompt tokens for
+each token of the corpus instead of nine ([figures](../results.md#other-systems)).
 """
 
 
