@@ -24,13 +24,6 @@ with 0 when it is done, 1 when it failed, 2 for wrong use or settings, and 130 w
 """
 
 
-VALUES = {
-    "<int range>": "N", "<int>": "N", "<float range>": "X",
-    "<str>": "TEXT", "<list[str]>": "TEXT ...", "<path>": "PATH",
-}  # fmt: skip
-"""What stands for a value in place of typer's name of its type."""
-
-
 def reference() -> str:
     """The page: groups, commands and options in the order of help; what many commands share, once before them."""
     root: Any = get_command(make_app())
@@ -115,7 +108,7 @@ def _argument(argument: Any) -> str:
 
 
 def _text(text: str | None) -> str:
-    return inspect.cleandoc(text or "").replace("\\[", "[")
+    return inspect.cleandoc(text or "")
 
 
 def _rows(parameters: Any, context: Any) -> list[str]:
@@ -129,7 +122,7 @@ def _rows(parameters: Any, context: Any) -> list[str]:
         else:
             flags = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
             value = parameter.display_type_rich(context) or ""
-            names = f"{flags} {VALUES.get(value, value.strip('<>'))}".strip()
+            names = f"{flags} {value.strip('<>')}".strip()
         shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
         is_option = parameter.param_type_name == "option"
         needed = " Required." if parameter.required and is_option else ""

@@ -51,7 +51,8 @@ def named_scorer(name: str) -> BertScorer:
 class EvalIndex(TakesStates, Reads, ScoresQuestions):
     """Ask an index every question of a file, and score answers and evidence.
 
-    Without answers in the file, kraq computes only the metrics that need none. `kraq eval report A B` compares two
+    Without --metric, kraq computes those for which the questions have gold data; without answers in the file, only
+    those that need none. `kraq eval report A B` compares two
     of these runs.
     """
 
@@ -59,11 +60,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     questions: Questions
     program: Annotated[
         Repeated,
-        Option("--program", "-p", help="Program by its name, as in kraq ask; may be repeated. Default: kraq ask's."),
+        Option("--program", "-p", help="Program, as in kraq ask; repeatable. Default: kraq ask's."),
     ] = None
     retriever: Annotated[
         Repeated,
-        Option("--retriever", "-r", help="Retriever of each program; may be repeated. Default: kraq ask's."),
+        Option("--retriever", "-r", help="Retriever of each program; repeatable. Default: kraq ask's."),
     ] = None
     retrieval_only: Annotated[
         bool, Flag("--retrieval-only", help="Score what the retrievers find, without answers.")

@@ -34,7 +34,8 @@ class BuildIndex(TakesStates, Builds, Limits, Columns):
     """
 
     corpus: Annotated[
-        Path, Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index.")
+        Path,
+        Argument(metavar="CORPUS", help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index."),
     ]
     out: NewIndex = None
     random_questions: Annotated[
@@ -55,11 +56,11 @@ class BuildIndex(TakesStates, Builds, Limits, Columns):
         ),
     ] = False
     dry_run: Annotated[
-        bool, Flag("--dry-run", help="Only estimate calls, tokens and money, stage by stage, without asking a model.")
+        bool, Flag("--dry-run", help="Only estimate calls, tokens and money, without asking a model.")
     ] = False
     domain: Annotated[
         bool,
-        Flag("--domain", help="Only ask a model what CORPUS is about: a persona and types of entities for kraq.toml."),
+        Flag("--domain", help="Only ask a model for a persona and types of entities for kraq.toml."),
     ] = False
     json: Json = False
 

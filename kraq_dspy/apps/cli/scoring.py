@@ -51,8 +51,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         Option(
             "--metric",
             "-m",
-            help="token_f1, recall@10, judge, groundedness, ..., or file.py:function; may be repeated. Default: what "
-            "the questions have gold data for.",
+            help="token_f1, recall@10, judge, ..., or file.py:function; repeatable.",
         ),
     ] = None
     qrels: Annotated[

@@ -60,9 +60,7 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     ] = MINUTES
     metric: Annotated[
         str | None,
-        Option(
-            "--metric", "-m", help="Metric: recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
-        ),
+        Option("--metric", "-m", help="recall (the default), all_supporting, ndcg, mrr, ..., or answer_found."),
     ] = None
     human: Human = None
     seed: Seed = 0

@@ -43,20 +43,20 @@ class RunTable(Builds):
         int | None,
         Option(
             min=1,
-            help="Questions of each data set, drawn by the seed; a larger number resumes where a smaller one ended.",
+            help="Questions of each data set; a larger number resumes a smaller one.",
         ),
     ] = None
     seed: Seed = 0
     bertscore: Annotated[
         str,
-        Option(metavar="MODEL", help="roberta-large (the papers'), minilm (packaged), a hub name, or FOLDER:LAYER."),
+        Option(metavar="MODEL", help="roberta-large, minilm, a hub name, or FOLDER:LAYER."),
     ] = "roberta-large"
     dataset: Annotated[
         Repeated,
         Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
     ] = None
     tokens: Annotated[
-        int | None, Option(min=1, help="The papers' sample: questions until their evidence has so many tokens.")
+        int | None, Option(min=1, help="The papers' sample: questions with evidence of so many tokens.")
     ] = None
     paper: Annotated[bool, Flag("--paper", help="The paper's own settings, options and numbers of questions.")] = False
     judge: Annotated[
