@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -310,13 +310,3 @@ def _made(name: str, member: Command | Group) -> Any:
         return LazyCommand(name, member)
     commands = {word: _made(word, each) for word, each in member.commands.items()}
     return member.cls(name=name, help=member.help, commands=commands, no_args_is_help=True, rich_markup_mode=None)
-
-
-def all_commands() -> Iterator[tuple[str, Command]]:
-    """Every command under its name, of one word or two."""
-    for members in COMMANDS.values():
-        for name, member in members.items():
-            if isinstance(member, Command):
-                yield name, member
-            else:
-                yield from ((f"{name} {word}", each) for word, each in member.commands.items())

@@ -177,10 +177,5 @@ def index_beside(corpus: Path) -> Path:
 
 
 def _cells(usage: Usage, cost: float | None) -> tuple[str, str, str, str]:
-    money = "" if cost is None else _money(cost)
+    money = "" if cost is None else "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"  # no price reads as nothing
     return f"{usage.calls:,}", compact(usage.prompt_tokens), compact(usage.completion_tokens), money
-
-
-def _money(cost: float) -> str:
-    """Format an amount, so that what costs something never reads as nothing."""
-    return "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"

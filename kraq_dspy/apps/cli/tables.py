@@ -108,9 +108,11 @@ class RunTable(Builds):
             settings = with_sections(settings, definition.as_paper.settings if definition.as_paper else {})
             tokens = self.tokens or definition.paper.tokens
             samples = {name: definition.paper.sample(name) for name in names}
+        is_file = "/" in self.table or self.table.endswith(".toml")
+        folder = f"{definition.name if is_file else self.table}{'-paper' if self.paper else ''}"
         options = RunOptions(
             data=self.data,
-            out=self.out or self._folder(definition.name),
+            out=self.out or Path("runs") / folder,
             indexes=INDEXES,
             limit=self.limit,
             samples=samples,
@@ -127,11 +129,6 @@ class RunTable(Builds):
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
         require_rows(make_report(options.out, None, self.seed, json=self.json).runs)
-
-    def _folder(self, name: str) -> Path:
-        """The default of --out: a run with --paper goes on in a folder of its own."""
-        is_file = "/" in self.table or self.table.endswith(".toml")
-        return Path("runs") / f"{name if is_file else self.table}{'-paper' if self.paper else ''}"
 
     def _require_agreed_table(self, path: Path, table: EvalTable) -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""

@@ -80,7 +80,11 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
         plan = TestsetPlan(self.n, shares, self.seed)
         with self.opened(self.index_dir) as space:
             if self.estimate:
-                self._show_estimate(estimate_testset(space, plan))
+                estimate = estimate_testset(space, plan)
+                if self.json:
+                    print_json(estimate)
+                else:
+                    show_counts("Estimate; the embedded reader costs nothing", estimate)
                 return
             draft = self.out.with_name(f"{self.out.name}.draft")
             with Bars(space.models.settings, quiet=self.json) as bars:
@@ -102,12 +106,6 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
             has_evidence = any(row.is_answerable for row in made)
             flags = ["--retrieval-only"] if has_evidence else []
             say(f"Try: {command('eval', self.index_dir, self.out, *flags)}")
-
-    def _show_estimate(self, estimate: object) -> None:
-        if self.json:
-            print_json(estimate)
-        else:
-            show_counts("Estimate; the embedded reader costs nothing", estimate)
 
 
 @command_class

@@ -10,8 +10,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.commands import Command, all_commands
-from tests.whole_program import app
+from kraq_dspy.apps.cli.commands import Command
+from tests.whole_program import all_commands, app
 
 ROOT = Path(__file__).resolve().parents[3]
 
