@@ -20,6 +20,7 @@ from kraq_dspy.language.analysis import Analysis
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.asked_by import AskedBy
+from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import SEARCH, Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
@@ -271,9 +272,12 @@ class Finishing:
                 self._progress.finish("ask random")
         await asyncio.to_thread(self._keep_questions, questions)
         threshold = await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
+        searched = {question.id for question, _ in self._searched()}
         if threshold is not None:
             await asyncio.to_thread(self._keep_held, threshold)
         await self._keep_judged(with_question)
+        if self._settings.questions.fallback:
+            await asyncio.to_thread(self._ask_instead, searched)
         self._complete()
 
     def _searched(self) -> Iterator[tuple[Question, list[Chunk]]]:
@@ -299,6 +303,26 @@ class Finishing:
             judged = await self._kraq.judged(list(self._searched()), self._steps)
         self._index.change(Question, set(), judged)
         self._progress.finish("judge")
+
+    def _ask_instead(self, searched: Set[str]) -> None:
+        """In place of a model's question of which no evidence stayed, of those with these ids: a template's, or the
+        topic of the community."""
+        index = self._index
+        stored = {question.id: question for question in index.all(Question)}
+        lost = [question for question in stored.values() if question.id in searched and not question.evidence]
+        if not lost:
+            return
+
+        communities = index.get(Community, [question.community_id or "" for question in lost])
+        entities = index.get(Entity, sorted({id for community in communities for id in community.entity_ids}))
+        passages = IndexedPassages(index, self._parts.embedder)
+        asked_by = self._kraq.asked_by(communities, passages, self._steps, entities)
+        for summary in index.get(Summary, [community.id for community in communities]):
+            [question] = [each for each in lost if each.community_id == summary.community_id]
+            stored[question.id] = asked_by.instead_of(question, shown_summary(summary.title, summary.text))
+
+        marked = self._marked(list(stored.values()))
+        index.change(Question, stored, marked)
 
     async def leave(self) -> None:
         """Complete an index of which nothing changed: its records stay, and a threshold that was lost is measured

@@ -312,6 +312,15 @@ class AskedBy:
             answered.append(self._answered(question, found))
         return answered
 
+    def instead_of(self, question: Question, summary: str) -> Question:
+        """What is asked about the community of a model's question that no passage answers: a template's question with
+        its evidence, or the topic. `summary` is that of the community."""
+        community = next(each for each in self._communities if each.id == question.community_id)
+        topic = Wording(", ".join(question.names[:NAMES_OF_TOPIC]), TOPIC)
+        wording = self.template(community, summary) or topic
+        instead = dataclasses.replace(worded(question, wording.text), model=wording.model)
+        return self._answered(instead, ())
+
     def _answered(self, question: Question, found: Sequence[str]) -> Question:
         """The question with its evidence, or the topic where no passage answers a question that no model asked. `found`
         are passages of its group that a search for a model's found."""

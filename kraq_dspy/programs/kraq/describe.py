@@ -23,9 +23,20 @@ def shown_summary(title: str, text: str) -> str:
     return f"{title}\n{text}" if title else text
 
 
+def _without_findings() -> type[dspy.Signature]:
+    task, _, _ = signatures.SummarizeCommunity.instructions.partition("\nFindings")
+    short: type[dspy.Signature] = signatures.SummarizeCommunity.delete("findings").with_instructions(task)
+    short.__name__ = signatures.SummarizeCommunity.__name__  # which DSPy drops from a copy
+    return short
+
+
 class DescribeCommunity(SavableModule):
     """Writes title, summary and findings of a community. Its input `elements` begins with the most important
     element.
+
+    Args:
+        findings: whether to ask for findings. They are about half of a reply, and a small model often
+            breaks off in them.
 
     >>> from dspy.utils import DummyLM
     >>> reply = {"title": "Ada", "summary": " Ada lived in London.", "findings": "[]"}
@@ -36,14 +47,15 @@ class DescribeCommunity(SavableModule):
 
     outputs: ClassVar[dict[str, Any]] = {"title": str, "summary": str, "findings": tuple[Finding, ...]}
 
-    def __init__(self) -> None:
+    def __init__(self, findings: bool = True) -> None:
         super().__init__()
-        self.summarize = FittingPredict(signatures.SummarizeCommunity, shorten="elements")
+        signature = signatures.SummarizeCommunity if findings else _without_findings()
+        self.summarize = FittingPredict(signature, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
         answer = await call(self.summarize, elements=list(elements))
         title, summary = answer.title.strip(), answer.summary.strip()
-        return prediction(answer, title=title, summary=summary, findings=tuple(answer.findings))
+        return prediction(answer, title=title, summary=summary, findings=tuple(answer.get("findings") or ()))
 
     forward = blocking(aforward)
 

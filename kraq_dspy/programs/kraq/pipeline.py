@@ -29,7 +29,7 @@ from kraq_dspy.asset.graph.weighing import weak_phrases
 from kraq_dspy.language.text import NOTHING_NAMED
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.asked_by import AskedBy, GeneratorAlone, ListedPassages, Passages, Wording, each_of, worded
-from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
+from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator, is_small
 from kraq_dspy.programs.kraq.describe import (
     AskQuestion,
     AskRandomQuestion,
@@ -82,7 +82,7 @@ class KRAQ(SavableModule):
         self.extract = extractor(self.settings)
         self.confirm = ConfirmSame()
         self.describe = DescribeEntity()
-        self.summarize = DescribeCommunity()
+        self.summarize = DescribeCommunity(findings=not is_small(self.settings.role("summarizer").model))
         self.ask = AskQuestion(candidates(self.settings))
         self.ask_random = AskRandomQuestion(candidates(self.settings))
         self.word = PutInWords() if "asker" in self.settings.roles else None
