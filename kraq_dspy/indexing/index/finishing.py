@@ -20,7 +20,6 @@ from kraq_dspy.language.analysis import Analysis
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.asked_by import AskedBy
-from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import SEARCH, Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
@@ -317,12 +316,9 @@ class Finishing:
         entities = index.get(Entity, sorted({id for community in communities for id in community.entity_ids}))
         passages = IndexedPassages(index, self._parts.embedder)
         asked_by = self._kraq.asked_by(communities, passages, self._steps, entities)
-        for summary in index.get(Summary, [community.id for community in communities]):
-            [question] = [each for each in lost if each.community_id == summary.community_id]
-            stored[question.id] = asked_by.instead_of(question, shown_summary(summary.title, summary.text))
-
-        marked = self._marked(list(stored.values()))
-        index.change(Question, stored, marked)
+        for question, community in zip(lost, communities, strict=True):
+            stored[question.id] = asked_by.instead_of(question, community)
+        index.change(Question, stored, self._marked(list(stored.values())))
 
     async def leave(self) -> None:
         """Complete an index of which nothing changed: its records stay, and a threshold that was lost is measured

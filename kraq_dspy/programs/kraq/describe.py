@@ -12,6 +12,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, Step, attempts, prediction
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone, with_mark
 from kraq_dspy.records import Finding
+from kraq_dspy.signatures.pipeline import without_findings
 from kraq_dspy.state import SavableModule
 
 SECOND_CALL = 1
@@ -21,13 +22,6 @@ SECOND_CALL = 1
 def shown_summary(title: str, text: str) -> str:
     """A summary as the generator sees it, in training and when it is asked: its title, and the text below."""
     return f"{title}\n{text}" if title else text
-
-
-def _without_findings() -> type[dspy.Signature]:
-    task, _, _ = signatures.SummarizeCommunity.instructions.partition("\nFindings")
-    short: type[dspy.Signature] = signatures.SummarizeCommunity.delete("findings").with_instructions(task)
-    short.__name__ = signatures.SummarizeCommunity.__name__  # which DSPy drops from a copy
-    return short
 
 
 class DescribeCommunity(SavableModule):
@@ -49,7 +43,7 @@ class DescribeCommunity(SavableModule):
 
     def __init__(self, findings: bool = True) -> None:
         super().__init__()
-        signature = signatures.SummarizeCommunity if findings else _without_findings()
+        signature = signatures.SummarizeCommunity if findings else without_findings()
         self.summarize = FittingPredict(signature, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
