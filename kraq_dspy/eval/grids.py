@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.halves import HALVES, PEOPLE, Decision, bias_note
+from kraq_dspy.eval.halves import HALVES, PEOPLE, SURE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
@@ -270,7 +270,7 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
         cells = []
         for half in halves:
             difference = each.differences.get(half)
-            star = "*" if difference is not None and difference.is_decided else ""
+            star = "" if difference is None else "*" * (difference.is_decided + (difference.test.p_value <= SURE))
             cells.append("-" if difference is None else f"{difference.interval.shown(signed=True)}{star}")
         rows.append((f"{each.first} - {each.second}", *cells, each.text))
 
@@ -278,7 +278,8 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
     n_decided = sum(each.verdict != 0 for each in decided)
     note = (
         f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
-        "both halves must decide alike, and people's mean must not be against. *: the half alone excludes 0 (95 %). "
+        "one half must be sure (**: three standard errors), the other's mean agree, and people's not be against. "
+        "*: the half alone excludes 0 (95 %). "
         f"{bias_note(made_half)}"
     )
     return Grid(f"{metric}: decisions", ("systems", *names.values(), "decision"), tuple(rows), frozenset(strong),

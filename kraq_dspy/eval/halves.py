@@ -4,9 +4,9 @@
         print(decision.first, decision.second, decision.verdict)
 
 One half is made of statements of the documents, the other has the questions that the index asked of its own
-communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if both halves decide
-it alike. Human questions decide if they can, however few. If they cannot, and their mean points the other way, nothing
-is decided.
+communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if one half shows it by
+three standard errors, and the mean of the other agrees. Human questions decide if they can, however few. If they
+cannot, and their mean points the other way, nothing is decided.
 
 Both halves are written from the passages, which favors search by words. Where they were wrong, they preferred the
 system that searches more by words, so a decision says so (figures: benchmarks/results/testsets.md).
@@ -28,6 +28,8 @@ from kraq_dspy.settings import EMBEDDED
 PEOPLE = "people"
 HALVES = (MADE, OWN)
 BOTH = "both halves"
+SURE = 0.0027
+"""p of the paired test at three standard errors: what one half must reach, while the other's mean agrees."""
 LEAST_ROWS = 20
 """Rows of a half; fewer are no half, and the run is judged as one set of questions."""
 LEAST_OF_PEOPLE = 3
@@ -99,8 +101,8 @@ def decide(
     Returns:
         The decision, with its differences and its reason.
 
-    Human questions decide if they can (`paired_difference`). Otherwise both halves must decide alike, and the
-    mean of human questions must not point the other way. Questions that one of the systems has no score for
+    Human questions decide if they can (`paired_difference`). Otherwise one half must be sure (p at most 0.0027),
+    the other's mean must agree, and the mean of human questions must not point the other way. Questions that one of the systems has no score for
     are left out.
 
     >>> halves = {half: {f"q{n}": 1.0 for n in range(30)} for half in ("made", "own")}
@@ -119,18 +121,17 @@ def decide(
 
 
 def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
-    signs = {half: _direction(each) if each.is_decided else 0 for half, each in differences.items()}
+    signs = {half: _direction(each) for half, each in differences.items()}
     made, own = (signs.get(half, 0) for half in HALVES)
     people = differences.get(PEOPLE)
-    if people is not None and signs[PEOPLE]:
+    if people is not None and people.is_decided:
         return signs[PEOPLE], "human questions"
-    if made and made == -own:
-        return 0, "the halves disagree"
-    if not made or not own:
-        [decided] = [half for half in HALVES if signs.get(half)] or [""]
-        return 0, f"open: only the {decided} half decides" if decided else "open: neither half decides"
-    if people is not None and _direction(people) == -made:
-        return 0, "open: both halves decide, and people's mean is against"
+    if min((differences[half].test.p_value for half in HALVES if half in differences), default=1) > SURE:
+        return 0, "open: neither half is sure"
+    if made * own <= 0:
+        return 0, "open: one half is sure, and the other does not agree"
+    if signs.get(PEOPLE) == -made:
+        return 0, "open: both halves agree, and people's mean is against"
     return made, BOTH
 
 

@@ -1,4 +1,4 @@
-"""Two halves decide if they agree, human questions before them; people's mean against both leaves it open."""
+"""Two halves decide if one is sure and the other agrees, human questions before them; people's mean against both leaves it open."""
 
 import pytest
 
@@ -29,12 +29,13 @@ def few(found: int) -> dict[str, float]:
     [
         (scores(made=40, own=40), scores(made=20, own=20), 1, "both halves"),
         (scores(made=20, own=20), scores(made=40, own=40), -1, "both halves"),
-        (scores(made=40, own=20), scores(made=20, own=40), 0, "the halves disagree"),
-        (scores(made=40, own=40), scores(made=20, own=39), 0, "open: only the made half decides"),
-        (scores(made=40, own=40), scores(made=39, own=40), 0, "open: neither half decides"),
+        (scores(made=40, own=40), scores(made=20, own=39), 1, "both halves"),
+        (scores(made=40, own=20), scores(made=20, own=40), 0, "open: one half is sure, and the other does not agree"),
+        (scores(made=40, own=40), scores(made=20, own=40), 0, "open: one half is sure, and the other does not agree"),
+        (scores(made=40, own=40), scores(made=33, own=33), 0, "open: neither half is sure"),
     ],
 )
-def test_a_pair_is_decided_if_both_halves_decide_alike(first, second, verdict, reason) -> None:  # type: ignore[no-untyped-def]
+def test_a_pair_is_decided_if_one_half_is_sure_and_the_other_agrees(first, second, verdict, reason) -> None:  # type: ignore[no-untyped-def]
     decision = decide("a", "b", first, second)
 
     assert (decision.verdict, decision.reason) == (verdict, reason)
@@ -44,7 +45,7 @@ def test_a_pair_is_decided_if_both_halves_decide_alike(first, second, verdict, r
     ("people", "of_second", "verdict", "reason"),
     [
         (0, 10, -1, "human questions"),
-        (5, 7, 0, "open: both halves decide, and people's mean is against"),
+        (5, 7, 0, "open: both halves agree, and people's mean is against"),
         (7, 7, 1, "both halves"),
         (8, 7, 1, "both halves"),
     ],
