@@ -4,12 +4,12 @@
         print(decision.first, decision.second, decision.verdict)
 
 One half is made of statements of the documents, the other has the questions that the index asked of its own
-communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if one half shows it by
-three standard errors, and the mean of the other agrees. Human questions decide if they can, however few. If they
+communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if one half shows it
+by three standard errors, and the mean of the other agrees. Human questions decide if they can, however few. If they
 cannot, and their mean points the other way, nothing is decided.
 
-Both halves are written from the passages, which favors search by words. Where they were wrong, they preferred the
-system that searches more by words, so a decision says so (figures: benchmarks/results/testsets.md).
+Both halves are written from the passages, which favors search by words: where they were wrong, they preferred it
+(figures: benchmarks/results/testsets.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,16 +44,13 @@ ScoresByHalf = Mapping[str, Mapping[str, float]]
 @dataclass(frozen=True)
 class Decision:
     """What is known of `first` - `second`: the paired `differences` by half ("made", "own", "people"), in the metric's
-    unit, and the `verdict`, with its `reason`: 1 if the first is better, -1 if the second is, 0 if that is open.
-
-    `lean` is how much more of a question's words the first finds in passages that are no evidence (`words_found`)."""
+    unit, and the `verdict`, with its `reason`: 1 if the first is better, -1 if the second is, 0 if that is open."""
 
     first: str
     second: str
     differences: Mapping[str, PairedDifference]
     verdict: int
     reason: str
-    lean: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -61,16 +58,10 @@ class Decision:
         return fmean(each.interval.estimate for each in self.differences.values())
 
     @property
-    def favors_words(self) -> bool:
-        """Whether both halves decide for the system that searches more by words, as they do where they are wrong."""
-        return self.reason == BOTH and self.verdict * self.lean > 0
-
-    @property
     def text(self) -> str:
         """The decision in words."""
         better = {1: f"{self.first} is better", -1: f"{self.second} is better"}.get(self.verdict)
-        words = ", which favor its search by words" if self.favors_words else ""
-        return f"{better}, by {self.reason}{words}" if better else self.reason
+        return f"{better}, by {self.reason}" if better else self.reason
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as JSON values."""
@@ -81,13 +72,10 @@ class Decision:
             "differences": differences,
             "verdict": self.verdict,
             "text": self.text,
-            "lean": self.lean,
         }
 
 
-def decide(
-    first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, lean: float = 0.0, seed: int = 0
-) -> Decision:
+def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, seed: int = 0) -> Decision:
     """Decide which of two systems is better, by their scores on the same questions.
 
     Args:
@@ -95,15 +83,14 @@ def decide(
         second: the name of the other.
         scores: the scores of `first`, by half ("made", "own", "people") and question id.
         other: the scores of `second`, in the same form.
-        lean: how much more of a question's words `first` finds in passages that are no evidence (`lean_of`).
         seed: the random seed of the tests.
 
     Returns:
         The decision, with its differences and its reason.
 
     Human questions decide if they can (`paired_difference`). Otherwise one half must be sure (p at most 0.0027),
-    the other's mean must agree, and the mean of human questions must not point the other way. Questions that one of the systems has no score for
-    are left out.
+    the other's mean must agree, and the mean of human questions must not point the other way. Questions that one of the
+    systems has no score for are left out.
 
     >>> halves = {half: {f"q{n}": 1.0 for n in range(30)} for half in ("made", "own")}
     >>> worse = {half: {f"q{n}": float(n % 2) for n in range(30)} for half in ("made", "own")}
@@ -117,7 +104,7 @@ def decide(
             values = [[side[half][id] for id in shared] for side in (scores, other)]
             differences[half] = paired_difference(*values, seed=seed)
     verdict, reason = _verdict(differences)
-    return Decision(first, second, differences, verdict, reason, lean)
+    return Decision(first, second, differences, verdict, reason)
 
 
 def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
@@ -151,12 +138,6 @@ def scores_by_half(rows: Iterable[ResultRow], metric: str) -> dict[str, dict[str
     return scores
 
 
-def lean_of(rows: Iterable[ResultRow], others: Iterable[ResultRow]) -> float:
-    """How much more of a question's words the rows found in passages that are no evidence than the others did."""
-    shares = [[row.extra["words"] for row in each if row.extra.get("words") is not None] for each in (rows, others)]
-    return fmean(shares[0]) - fmean(shares[1]) if all(shares) else 0.0
-
-
 def has_halves(scores: ScoresByHalf) -> bool:
     """Whether there are two halves to decide by, of `LEAST_ROWS` each."""
     return all(len(scores.get(half, ())) >= LEAST_ROWS for half in HALVES)
@@ -175,10 +156,7 @@ def decisions(rows: Sequence[ResultRow], metric: str, *, seed: int = 0) -> list[
     scores = {system: scores_by_half(own, metric) for system, own in by_system.items()}
     usable = [system for system, own in scores.items() if has_halves(own)]
     return [
-        decide(
-            first, second, scores[first], scores[second], lean=lean_of(by_system[first], by_system[second]), seed=seed
-        )
-        for first, second in combinations(usable, 2)
+        decide(first, second, scores[first], scores[second], seed=seed) for first, second in combinations(usable, 2)
     ]
 
 

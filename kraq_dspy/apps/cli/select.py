@@ -30,8 +30,8 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     kraq asks CORPUS the questions of a file.
 
     kraq tries candidates without a graph first, on few questions, and asks the better half more. Candidates with a
-    graph follow if one of them could still win. The two halves of a test set must decide alike. kraq picks the
-    best, or a cheaper one that loses 0.01 at most and is not decided to be worse; it prints what the cheapest would
+    graph follow if one of them could still win. One half of a test set must be sure, and the other agree. kraq picks
+    the best, or a cheaper one that loses 0.01 at most and is not decided to be worse; it prints what the cheapest would
     lose. The same command resumes an interrupted run.
     """
 
