@@ -41,10 +41,17 @@ ScoresByHalf = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of `first` - `second`: the paired `differences` by half ("made", "own", "people"), in the metric's
-    unit, and the `verdict`, with its `reason`: 1 if the first is better, -1 if the second is, 0 if that is open.
+    """Which of two systems is better by one metric, and why.
 
-    `lean` is how much more of a question's words the first finds in passages that are no evidence (`words_found`)."""
+    Attributes:
+        first: the name of one system.
+        second: the name of the other.
+        differences: the mean of `first` minus the mean of `second`, paired, by half ("made", "own", "people"), in the
+            unit of the metric.
+        verdict: 1 if `first` is better, -1 if `second` is, 0 if that is open.
+        reason: which questions decided, or why none did.
+        lean: how much more of a question's words `first` finds in passages that are no evidence (`words_found`).
+    """
 
     first: str
     second: str

@@ -30,25 +30,25 @@ class GraphGlobalOptions:
 
 
 class GraphGlobalSearch(SavableModule):
-    """Collect rated points from community reports, and answer from the most important ones.
+    """Collects rated points from community reports, and answers from the most important points (GraphRAG's global
+    search).
 
     Args:
         retrieve: a retriever of community reports (`space.retriever("graph-global")`).
-        k: reports to read.
-        tokens: the budget of a batch of reports, and of the points behind the answer.
+        k: the number of reports to read.
+        tokens: the most tokens of a batch of reports, and of the points for the answer.
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.
         ValueError: for a count that is out of its range.
 
-    Map: the model reads the `k` reports of `retrieve` nearest to the question, in batches of
-    `tokens` tokens, and lists points with their importance. Reduce: it answers from the points
-    above 0, most important first, up to `tokens` tokens.
+    Map: the model reads the `k` reports nearest to the question, in batches, and lists points with their importance.
+    Reduce: the model answers from the points with an importance above 0, the most important first.
 
-    GraphRAG reads every report of the level, in random order; set `k` to the size of the level for
-    that. A share of them, nearest first, costs little and leaves out what has nothing to do with
-    the question. If there is no point, the answer is "I do not know", without another call.
+    GraphRAG reads every report of a level, in random order. To do the same, set `k` to the number of reports. Fewer
+    reports cost less, and the most distant reports rarely help. If there is no point, the answer is "I do not know",
+    without another call.
 
     The prediction has `answer`, `hits` (the reports), `points` (RatedPoint, all above 0), `n_batches` and `timings`:
     seconds for "retrieve", "map", "reduce" and "wall".

@@ -37,7 +37,7 @@ class GraphContextOptions:
 
 @dataclass(frozen=True, slots=True)
 class LocalContext:
-    """What fits into the budget of a local search. Each part begins with the most important item.
+    """The contents of the prompt of a local search. Each part begins with the most important item.
 
     Attributes:
         entities: the entities.
@@ -65,7 +65,8 @@ class LocalContext:
 @dataclass(eq=False, repr=False)
 class KnowledgeGraph(SharedByCopies, LooksAgain):
     """Gathers what the graph knows near a question: entities, relationships, reports and passages, as GraphRAG's
-    local search.
+    local
+    search.
 
     Args:
         nearest: finds entities by their embeddings (`space.entity_vectors`).
@@ -73,7 +74,7 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
         k: the most passages.
         n_entities: the number of nearest entities, 1 or more.
         level: the narrowest level of a report; 0 is the broadest.
-        tokens: the budget of all of it: 15 % reports, 35 % graph, the rest passages.
+        tokens: the most tokens of all parts together: 15 % for reports, 35 % for the graph, the rest for passages.
 
     Raises:
         ValueError: for an option out of its range.
