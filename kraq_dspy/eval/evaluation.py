@@ -19,7 +19,7 @@ from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
-from kraq_dspy.eval.halves import Decision, about_made, as_peoples, require_halves
+from kraq_dspy.eval.halves import Decision, about_made, as_human, require_halves
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
@@ -195,9 +195,9 @@ def evaluate(
         metrics = [own_metric(function, name=name) for name, function in metrics.items()]
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
     if human is not None:
-        peoples = as_peoples(questions.read_questions(human, columns, encoding=encoding))
+        as_rows = as_human(questions.read_questions(human, columns, encoding=encoding))
         require_halves(read_examples)
-        read_examples += peoples
+        read_examples += as_rows
     every_example, withdrawn_note = _without_withdrawn(read_examples)
 
     with ExitStack() as stack:

@@ -97,7 +97,7 @@ def build_index(
         limits: most calls, tokens and cost of this run.
         labels: a function that gets a document and returns its labels (`Scope`). Without it, the documents' own
             labels count. Once one document has labels, the index answers only questions with a scope.
-        random_questions: also write questions about random chunks, as many as about communities.
+        random_questions: also write questions about random passages, as many as about communities.
         stable: keep existing communities as far as possible. After a small change, this saves most calls. Without it,
             the result equals that of a new build.
         replace: remove documents of the index that are not in the corpus.
