@@ -68,7 +68,7 @@ def with_texts(value: Any, draw: Callable[[st.SearchStrategy[str]], str]) -> Any
 @pytest.mark.parametrize("name", sorted(file.stem for file in RECORDED.glob("*.jsonl")))
 @settings(
     deadline=None,
-    max_examples=settings.default.max_examples // 2,
+    max_examples=settings().max_examples // 2,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(data=st.data())
