@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.halves import HALVES, PEOPLE, SURE, Decision, bias_note
+from kraq_dspy.eval.halves import HALVES, HUMAN, SURE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
@@ -262,7 +262,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
 
 def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[str, Any]) -> Grid:
     """What each half, and human questions, say of each pair of systems, and the decision."""
-    halves = [half for half in (*HALVES, PEOPLE) if any(half in each.differences for each in decided)]
+    halves = [half for half in (*HALVES, HUMAN) if any(half in each.differences for each in decided)]
     rows, strong = [], set()
     for place, each in enumerate(decided):
         if each.verdict:
@@ -278,8 +278,8 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
     n_decided = sum(each.verdict != 0 for each in decided)
     note = (
         f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
-        "one half must be sure (**: three standard errors), the other's mean agree, and people's not be against. "
-        "*: the half alone excludes 0 (95 %). "
+        "one half must be sure (**: three standard errors), the mean of the other agree, and that of human questions not "
+        "be against. *: the half alone excludes 0 (95 %). "
         f"{bias_note(made_half)}"
     )
     return Grid(f"{metric}: decisions", ("systems", *names.values(), "decision"), tuple(rows), frozenset(strong),

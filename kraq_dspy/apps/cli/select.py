@@ -1,4 +1,4 @@
-"""Picks the retriever, chunk size and k for a corpus by questions with known evidence: `kraq select`."""
+"""Picks the retriever, passage size and k for a corpus by questions with known evidence: `kraq select`."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NUMBER = re.compile(r"\d[\d,]*")
 
 @command_class
 class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
-    """Find the retriever, chunk size and k that find most evidence.
+    """Find the retriever, passage size and k that find most evidence.
 
     kraq asks CORPUS the questions of a file.
 
@@ -45,7 +45,7 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
         Repeated,
         Option("--retriever", "-r", help="Retriever to try; repeatable. Default: all that call no model."),
     ] = None
-    chunks: Annotated[str, Option(metavar="TOKENS", help="Chunk sizes in tokens, with commas.")] = ",".join(
+    chunks: Annotated[str, Option(metavar="TOKENS", help="Passage sizes in tokens, with commas.")] = ",".join(
         map(str, CHUNK_SIZES)
     )
     k: Annotated[str, Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = ",".join(
