@@ -274,21 +274,19 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
             cells.append("-" if difference is None else f"{difference.interval.shown(signed=True)}{star}")
         rows.append((f"{each.first} - {each.second}", *cells, each.text))
 
-    names = {half: f"{half}, n={max(_n_of(each, half) for each in decided)}" for half in halves}
+    names = [
+        f"{half}, n={max(each.differences[half].interval.n for each in decided if half in each.differences)}"
+        for half in halves
+    ]
     n_decided = sum(each.verdict != 0 for each in decided)
     note = (
         f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
-        "one half must be sure (**: three standard errors), the mean of the other agree, and that of human questions not "
-        "be against. *: the half alone excludes 0 (95 %). "
+        "one half must be sure (**: three standard errors), the mean of the other agree, and that of human questions "
+        "not be against. *: the half alone excludes 0 (95 %). "
         f"{bias_note(made_half)}"
     )
-    return Grid(f"{metric}: decisions", ("systems", *names.values(), "decision"), tuple(rows), frozenset(strong),
+    return Grid(f"{metric}: decisions", ("systems", *names, "decision"), tuple(rows), frozenset(strong),
                 note.rstrip())  # fmt: skip
-
-
-def _n_of(decision: Decision, half: str) -> int:
-    difference = decision.differences.get(half)
-    return 0 if difference is None else difference.interval.n
 
 
 def _by_group(run: RunSummary, group: str) -> Iterator[Grid]:

@@ -21,13 +21,12 @@ from typing import Any
 from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.statistics import Interval, PairedDifference, paired_difference
+from kraq_dspy.eval.statistics import PairedDifference, paired_difference
 from kraq_dspy.records import MADE, OWN
 from kraq_dspy.settings import EMBEDDED
 
 HUMAN = "human"
 HALVES = (MADE, OWN)
-BOTH = "both halves"
 SURE = 0.0027
 """p of the paired test at three standard errors: what one half must reach, while the other's mean agrees."""
 LEAST_ROWS = 20
@@ -61,11 +60,6 @@ class Decision:
     reason: str
 
     @property
-    def mean(self) -> float:
-        """The difference of the means, every half and human questions weighing alike."""
-        return fmean(each.interval.estimate for each in self.differences.values())
-
-    @property
     def text(self) -> str:
         """The decision in words."""
         better = {1: f"{self.first} is better", -1: f"{self.second} is better"}.get(self.verdict)
@@ -73,7 +67,10 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as JSON values."""
-        differences = {half: _as_json(each.interval) for half, each in self.differences.items()}
+        differences = {
+            half: {name: getattr(each.interval, name) for name in ("estimate", "low", "high", "n")}
+            for half, each in self.differences.items()
+        }
         return {
             "first": self.first,
             "second": self.second,
@@ -127,7 +124,7 @@ def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
         return 0, "open: one half is sure, and the other does not agree"
     if signs.get(HUMAN) == -made:
         return 0, "open: both halves agree, and the mean of human questions is against"
-    return made, BOTH
+    return made, "both halves"
 
 
 def _direction(difference: PairedDifference) -> int:
@@ -218,7 +215,3 @@ def bias_note(made_half: Mapping[str, Any]) -> str:
         f"No language model wrote the made half: {made_half['overlap']:.2f} of its questions' words stand in their "
         f"passages (median; of human questions, about {USUAL_OVERLAP:g}), which favors search by words."
     )
-
-
-def _as_json(interval: Interval) -> dict[str, float]:
-    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high, "n": interval.n}
