@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.halves import HALVES, PEOPLE, Decision, bias_note
+from kraq_dspy.eval.halves import HALVES, HUMAN, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
@@ -262,7 +262,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
 
 def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[str, Any]) -> Grid:
     """What each half, and human questions, say of each pair of systems, and the decision."""
-    halves = [half for half in (*HALVES, PEOPLE) if any(half in each.differences for each in decided)]
+    halves = [half for half in (*HALVES, HUMAN) if any(half in each.differences for each in decided)]
     rows, strong = [], set()
     for place, each in enumerate(decided):
         if each.verdict:
@@ -278,7 +278,8 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
     n_decided = sum(each.verdict != 0 for each in decided)
     note = (
         f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
-        "both halves must decide alike, and people's mean must not be against. *: the half alone excludes 0 (95 %). "
+        "both halves must decide alike, and the mean of human questions must not be against. *: the half alone "
+        "excludes 0 (95 %). "
         f"{bias_note(made_half)}"
     )
     return Grid(f"{metric}: decisions", ("systems", *names.values(), "decision"), tuple(rows), frozenset(strong),

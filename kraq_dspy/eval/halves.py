@@ -25,15 +25,15 @@ from kraq_dspy.eval.statistics import Interval, PairedDifference, paired_differe
 from kraq_dspy.records import MADE, OWN
 from kraq_dspy.settings import EMBEDDED
 
-PEOPLE = "people"
+HUMAN = "human"
 HALVES = (MADE, OWN)
 BOTH = "both halves"
 LEAST_ROWS = 20
 """Rows of a half; fewer are no half, and the run is judged as one set of questions."""
-LEAST_OF_PEOPLE = 3
+LEAST_HUMAN = 3
 """Human questions that say anything at all."""
 USUAL_OVERLAP = 0.8
-"""Share of a question's words that its passages have, if people ask: the median over data sets is about this."""
+"""Share of a human question's words that its passages have: the median over data sets is about this."""
 
 ScoresByHalf = Mapping[str, Mapping[str, float]]
 """For each half, and for human questions, a system's scores by question id."""
@@ -41,10 +41,17 @@ ScoresByHalf = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of `first` - `second`: the paired `differences` by half ("made", "own", "people"), in the metric's
-    unit, and the `verdict`, with its `reason`: 1 if the first is better, -1 if the second is, 0 if that is open.
+    """Which of two systems is better by one metric, and why.
 
-    `lean` is how much more of a question's words the first finds in passages that are no evidence (`words_found`)."""
+    Attributes:
+        first: the name of one system.
+        second: the name of the other.
+        differences: the mean of `first` minus the mean of `second`, paired, by half ("made", "own", "human"), in the
+            unit of the metric.
+        verdict: 1 if `first` is better, -1 if `second` is, 0 if that is open.
+        reason: which questions decided, or why none did.
+        lean: how much more of a question's words `first` finds in passages that are no evidence (`words_found`).
+    """
 
     first: str
     second: str
@@ -91,7 +98,7 @@ def decide(
     Args:
         first: the name of one system.
         second: the name of the other.
-        scores: the scores of `first`, by half ("made", "own", "people") and question id.
+        scores: the scores of `first`, by half ("made", "own", "human") and question id.
         other: the scores of `second`, in the same form.
         lean: how much more of a question's words `first` finds in passages that are no evidence (`lean_of`).
         seed: the random seed of the tests.
@@ -109,9 +116,9 @@ def decide(
     'dense is better, by both halves'
     """
     differences = {}
-    for half in (*HALVES, PEOPLE):
+    for half in (*HALVES, HUMAN):
         shared = sorted(scores.get(half, {}).keys() & other.get(half, {}).keys())
-        if len(shared) >= (LEAST_OF_PEOPLE if half == PEOPLE else 1):
+        if len(shared) >= (LEAST_HUMAN if half == HUMAN else 1):
             values = [[side[half][id] for id in shared] for side in (scores, other)]
             differences[half] = paired_difference(*values, seed=seed)
     verdict, reason = _verdict(differences)
@@ -121,16 +128,16 @@ def decide(
 def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
     signs = {half: _direction(each) if each.is_decided else 0 for half, each in differences.items()}
     made, own = (signs.get(half, 0) for half in HALVES)
-    people = differences.get(PEOPLE)
-    if people is not None and signs[PEOPLE]:
-        return signs[PEOPLE], "human questions"
+    human = differences.get(HUMAN)
+    if human is not None and signs[HUMAN]:
+        return signs[HUMAN], "human questions"
     if made and made == -own:
         return 0, "the halves disagree"
     if not made or not own:
         [decided] = [half for half in HALVES if signs.get(half)] or [""]
         return 0, f"open: only the {decided} half decides" if decided else "open: neither half decides"
-    if people is not None and _direction(people) == -made:
-        return 0, "open: both halves decide, and people's mean is against"
+    if human is not None and _direction(human) == -made:
+        return 0, "open: both halves decide, and the mean of human questions is against"
     return made, BOTH
 
 
@@ -181,25 +188,25 @@ def decisions(rows: Sequence[ResultRow], metric: str, *, seed: int = 0) -> list[
     ]
 
 
-def as_peoples(examples: Sequence[Example]) -> list[Example]:
-    """Human questions as rows of the half "people", with ids that no row of the test set has. Raises EvaluationError
+def as_human(examples: Sequence[Example]) -> list[Example]:
+    """Human questions as rows of the half "human", with ids that no row of the test set has. Raises EvaluationError
     for too few of them."""
-    if len(examples) < LEAST_OF_PEOPLE:
+    if len(examples) < LEAST_HUMAN:
         raise EvaluationError(
-            f"There are {counted(len(examples), 'human question')} to score by; expected {LEAST_OF_PEOPLE} at least, "
+            f"There are {counted(len(examples), 'human question')} to score by; expected {LEAST_HUMAN} at least, "
             "and better ten."
         )
     return [
         Example(
-            f"people {each.id}", each.question, each.answers, each.supporting_ids, each.type, each.answer_items,
-            each.context_ids, {**each.metadata, "half": PEOPLE},
+            f"human {each.id}", each.question, each.answers, each.supporting_ids, each.type, each.answer_items,
+            each.context_ids, {**each.metadata, "half": HUMAN},
         )
         for each in examples
     ]  # fmt: skip
 
 
 def require_halves(examples: Sequence[Example]) -> None:
-    """Raise EvaluationError for questions that people's cannot decide with: they need two halves of `LEAST_ROWS`."""
+    """Raise EvaluationError unless the test set has two halves of `LEAST_ROWS`: without them, nobody can decide."""
     counts = {half: sum(each.metadata.get("half") == half for each in examples) for half in HALVES}
     if min(counts.values()) < LEAST_ROWS:
         raise EvaluationError(
@@ -229,7 +236,7 @@ def bias_note(made_half: Mapping[str, Any]) -> str:
         return ""
     return (
         f"No language model wrote the made half: {made_half['overlap']:.2f} of its questions' words stand in their "
-        f"passages (median; people's: about {USUAL_OVERLAP:g}), which favors search by words."
+        f"passages (median; of human questions, about {USUAL_OVERLAP:g}), which favors search by words."
     )
 
 

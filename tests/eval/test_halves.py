@@ -1,4 +1,4 @@
-"""Two halves decide if they agree, human questions before them; people's mean against both leaves it open."""
+"""Two halves decide if they agree, human questions before them; their mean against both leaves it open."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def scores(**found: int | range) -> dict[str, dict[str, float]]:
 
 
 def few(found: int) -> dict[str, float]:
-    return {f"people {n}": float(n < found) for n in range(10)}
+    return {f"human {n}": float(n < found) for n in range(10)}
 
 
 @pytest.mark.parametrize(
@@ -41,21 +41,21 @@ def test_a_pair_is_decided_if_both_halves_decide_alike(first, second, verdict, r
 
 
 @pytest.mark.parametrize(
-    ("people", "of_second", "verdict", "reason"),
+    ("human", "of_second", "verdict", "reason"),
     [
         (0, 10, -1, "human questions"),
-        (5, 7, 0, "open: both halves decide, and people's mean is against"),
+        (5, 7, 0, "open: both halves decide, and the mean of human questions is against"),
         (7, 7, 1, "both halves"),
         (8, 7, 1, "both halves"),
     ],
 )
-def test_peoples_questions_come_before_the_halves(people: int, of_second: int, verdict: int, reason: str) -> None:
+def test_human_questions_come_before_the_halves(human: int, of_second: int, verdict: int, reason: str) -> None:
     first, second = scores(made=40, own=40), scores(made=20, own=20)
 
-    decision = decide("a", "b", first | {"people": few(people)}, second | {"people": few(of_second)})
+    decision = decide("a", "b", first | {"human": few(human)}, second | {"human": few(of_second)})
 
     assert (decision.verdict, decision.reason) == (verdict, reason)
-    assert decision.to_dict()["differences"]["people"]["n"] == 10
+    assert decision.to_dict()["differences"]["human"]["n"] == 10
 
 
 @pytest.mark.parametrize(("lean", "said"), [(0.1, True), (-0.1, False), (0.0, False)])

@@ -52,11 +52,11 @@ class AskQuestion(SavableModule):
     """Writes the representative question of a summary (KRAQ paper, section 2).
 
     Args:
-        candidates: the most questions to write, 1 or more. The module keeps the one that a single sentence of
-            the summary answers most plainly (`plainness`).
+        candidates: the most questions to write, 1 or more. The module keeps the one that a single sentence of the
+            summary answers most plainly (`plainness`).
 
-    The signature takes a summary alone, because a fine-tuned generator is trained on it (`shown_summary`). If
-    the model repeats its instruction, asks about "the summary", or names nothing, the module calls it again
+    The only input is a summary, because fine-tuned generators are trained on summaries (`shown_summary`). If the
+    model repeats its instruction, asks about "the summary", or names nothing, the module calls the model again
     (`attempts`).
 
     >>> from dspy.utils import DummyLM
@@ -81,8 +81,9 @@ class AskQuestion(SavableModule):
 
 
 class AskRandomQuestion(SavableModule):
-    """The papers' Random baseline: a question on a theme that some passages share, of as many `candidates` as the
-    questions that it is compared with.
+    """Writes a question about a theme that some passages share: the papers' Random baseline.
+
+    `candidates` is the most questions to write, as many as for the questions that the baseline is compared with.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"question": "Who lived in London?"}])):
@@ -163,8 +164,8 @@ class ConfirmSame(SavableModule):
 
 
 class DescribeEntity(SavableModule):
-    """Merges many descriptions of an entity into one that says each fact once. If they are too long for the
-    model, the module merges the halves first.
+    """Merges many descriptions of an entity into one description that has each fact once. If the descriptions are too
+    long for the model, the module first merges each half of them.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"description": "Ada wrote notes and lived in London."}])):

@@ -60,11 +60,12 @@ class KRAQ(SavableModule):
         settings: settings in place of the defaults.
         embedder: an encoder in place of the one in the settings.
 
-    Call `kraq(chunks=...)` in memory, or stage by stage over a store. Its steps are attributes (`extract`,
-    `confirm`, `describe`, `summarize`, `ask`, `ask_random`, `word` if the role "asker" has a model, `judge`
-    if the role "judge" has one): optimize, replace or save each of them. Every stage takes `steps`, which
-    maps a program over items: in memory (`DirectSteps`), or on disk, to be resumed (`steps.kept`). `load`
-    takes what `kraq optimize` saved.
+    Call `kraq(chunks=...)` to run all stages in memory. You can also run one stage at a time: each stage takes
+    `steps`, which maps a program over items in memory (`DirectSteps`) or over a store (`steps.kept`).
+
+    The steps are attributes: `extract`, `confirm`, `describe`, `summarize`, `ask` and `ask_random`. If the role
+    "asker" has a model, there is also `word`; if the role "judge" has one, `judge`. You can optimize, replace and
+    save each of them. `load` reads a file of `kraq optimize`.
 
     >>> from kraq_dspy import Corpus, Workspace
     >>> chunks = Corpus.from_texts(["Ada Lovelace met Charles Babbage in London."]).chunks
