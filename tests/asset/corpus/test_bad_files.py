@@ -221,9 +221,9 @@ def test_a_damaged_page_fails_alone(tmp_path: Path) -> None:
     assert [failure.item_id for failure in failures] == ["a.pdf#page 2"]
 
 
-def test_pdf_without_pypdf_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_without_pdfium_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pdf(tmp_path / "a.pdf", "text")
-    monkeypatch.setitem(sys.modules, "pypdf", None)
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
     with pytest.raises(MissingExtraError, match="formats"):
         list(read_pdf(tmp_path / "a.pdf", ReadSettings()))
 
