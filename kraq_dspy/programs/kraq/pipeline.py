@@ -362,8 +362,8 @@ class KRAQ(SavableModule):
             if not done.prediction.fault:
                 in_words[done.id] = done
         return [
-            worded(question, done.prediction.question, done.model)
-            if (done := in_words.get(question.community_id or ""))
+            worded(question, reply.prediction.question, reply.model)
+            if (reply := in_words.get(question.community_id or ""))
             else question
             for question in questions
         ]
