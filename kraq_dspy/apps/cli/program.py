@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from kraq_dspy.apps.cli.commands import add_commands
+from kraq_dspy.apps.cli.commands import Commands
 from kraq_dspy.apps.cli.failures import in_words
 from kraq_dspy.apps.cli.logs import set_up_logs
 from kraq_dspy.apps.cli.terminal import show_error
@@ -41,16 +41,16 @@ def make_app() -> typer.Typer:
     """The program with all its commands."""
     app = typer.Typer(
         name="kraq",
+        cls=Commands,
         help="Representative questions from a corpus, and answers that use them.",
         no_args_is_help=True,
         result_callback=lambda command, **_: command.run(),
-        rich_markup_mode="rich",
+        rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
 
     app.callback()(_root)
-    add_commands(app)
     return app
 
 

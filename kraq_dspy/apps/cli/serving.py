@@ -14,18 +14,8 @@ from typer import Argument, Option
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import (
-    Flag,
-    Host,
-    Limits,
-    Models,
-    Port,
-    QuestionFile,
-    Reads,
-    Refuses,
-    TakesStates,
-    command_class,
-)
+from kraq_dspy.apps.cli.model_options import Limits, Models, QuestionFile, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import Flag, Host, Port, command_class
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs
@@ -53,7 +43,7 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
             metavar="TEXT",
             envvar="KRAQ_TOKEN",
             show_envvar=False,
-            help="Token that requests must send (Authorization: Bearer TEXT). Better: the variable KRAQ_TOKEN.",
+            help="Bearer token that requests must send. Better: the variable KRAQ_TOKEN.",
         ),
     ] = None
     tokens: Annotated[
@@ -66,7 +56,7 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
     ] = None
     log_questions: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Keep what is asked, for kraq testset label, in a file that only you may read."),
+        Option(metavar="FILE", help="Keep what is asked, for kraq testset label, in a private file."),
     ] = None
     open: Annotated[
         bool, Flag("--open", help="Open the page in your browser; if the port is in use, take another.")
