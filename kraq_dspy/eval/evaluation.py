@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import dspy
 
+from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import Asking, hidden_documents
@@ -237,7 +239,7 @@ def evaluate(
         for system in opened:
             at_once = 1 if _computes_here(system, space) else max(1, concurrency // system.calls_at_once)
             work = Asking(system, scorer, prices, space, most, rest, tells_refusals)
-            write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress)
+            write_rows(system.name, partial(as_done, work, limit=at_once), examples, writer, progress)
 
     summary = summarise_run(header, writer.rows(), seed=seed)
     return Evaluation(summary, folder, left_out, notes_of_questions)

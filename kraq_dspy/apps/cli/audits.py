@@ -34,7 +34,6 @@ from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
 
 if TYPE_CHECKING:
     from kraq_dspy.papers.audits.bias import ThemeShare
-    from kraq_dspy.papers.audits.diversity import RetrieverDiversity
 
 SHOWN = 15
 """Themes on the terminal."""
@@ -60,39 +59,24 @@ class Diversity(Reads, QuestionFile):
     json: Json = False
 
     def run(self) -> None:
+        from kraq_dspy.eval.grids import grids
         from kraq_dspy.eval.questions import read_questions
-        from kraq_dspy.papers.audits.diversity import MEASURES, measure_diversity
+        from kraq_dspy.eval.terminal import print_grid
+        from kraq_dspy.papers.audits.diversity import measure_diversity
 
         names = list(dict.fromkeys(self.retriever or ["dense", "combined"]))
         examples = read_questions(self.questions, self.columns())[: self.limit]
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
             retrievers = {name: space.retriever(name) for name in names}
-            report = measure_diversity(
+            evaluation = measure_diversity(
                 space, retrievers, examples, k=self.k, level=self.level, seed=self.seed, progress=bars
             )
         if self.json:
-            print_json(report)
+            print_json(evaluation.to_dict())
             return
-
-        measures = [measure for measure in MEASURES if measure in report.retrievers[0].means]
-        headings = [measure.replace("_", " ") for measure in measures]
-        rows = [_diversity_row(each, measures) for each in report.retrievers]
-        title = (
-            f"{counted(report.n_questions, 'question')}, {counted(report.k, 'passage')} each, "
-            f"communities of level {report.level}"
-        )
-        output.print(grid(title, ["retriever", *headings], rows, right=headings))
-        say("In brackets 95 % intervals; below each the paired difference to the first. Less cosine is more diverse.")
-
-
-def _diversity_row(retriever: "RetrieverDiversity", measures: list[str]) -> list[str]:
-    cells = [retriever.name]
-    for measure in measures:
-        cell = retriever.means[measure].shown()
-        if measure in retriever.differences:
-            cell += f"\n{retriever.differences[measure].shown(signed=True)}"
-        cells.append(cell)
-    return cells
+        for part in grids(evaluation.summary, brief=True):
+            print_grid(part, output)
+        say("Less cosine is more diverse.")
 
 
 @command_class

@@ -220,7 +220,7 @@ def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) ->
     from kraq_dspy.eval.report_page import write_report
     from kraq_dspy.eval.summary import find_runs, summarise
     from kraq_dspy.eval.terminal import print_summary
-    from kraq_dspy.papers.grids import paper_grids
+    from kraq_dspy.papers.listing import paper_grids
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     in_front = paper_grids(summary)

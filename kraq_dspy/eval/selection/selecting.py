@@ -142,8 +142,9 @@ def select(
             encoder,
             models,
             deadline,
+            stack,
         )
-        race = Race(plan, examples, chosen_metric, indexes, writer, deadline, prices_of(settings), stack)
+        race = Race(plan, examples, chosen_metric, indexes, writer, deadline, prices_of(settings))
         finalists = race.run(plan.candidates(needs_graph=False))
         finalists += _with_graph(race, finalists, settings, limits)
         complete = _complete(race, finalists)
