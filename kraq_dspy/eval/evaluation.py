@@ -25,7 +25,7 @@ from kraq_dspy.eval.halves import Decision, about_made, as_peoples, require_halv
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
-from kraq_dspy.eval.recorded import default_metrics_of
+from kraq_dspy.eval.recorded import has_document_ids, has_passages
 from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
@@ -296,18 +296,28 @@ def _with_known_documents(
 
 
 def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str]:
-    """Return what can be said with the gold data that the questions have."""
-    names: list[str] = []
+    """Return what can be said without a model, with the gold data that the questions have; of recorded answers over all
+    passages that they were read from.
+
+    Raises EvaluationError if nothing can be said of recorded answers: there are neither right answers nor passages.
+    """
+    recorded = all(system.is_recorded for system in systems)
     has_answers = any(example.answers for example in examples)
-    if all(system.is_recorded for system in systems):
-        return default_metrics_of(examples)
+    knows_passages = not recorded or has_passages(examples)
+    knows_documents = not recorded or has_document_ids(examples)
+    names: list[str] = []
     if any(system.answers for system in systems):
         names += ["token_f1", "exact_match", "substring_match"] if has_answers else []
-        names.append("grounded")
-    if any(example.supporting_ids for example in examples):
-        names += [f"recall@{k}", f"mrr@{k}"]
-    elif has_answers:
+        names += ["grounded"] if knows_passages else []
+    if knows_passages and knows_documents and any(example.supporting_ids for example in examples):
+        names += ["recall", "mrr"] if recorded else [f"recall@{k}", f"mrr@{k}"]
+    elif knows_passages and has_answers:
         names.append("answer_found")
+    if recorded and not names:
+        raise EvaluationError(
+            "The rows have neither right answers nor the passages that their answers were read from, so only a metric "
+            "that asks a model can score them: -m answer_relevancy."
+        )
     return names
 
 

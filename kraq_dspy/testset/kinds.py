@@ -256,6 +256,11 @@ class Broad(Kind):
         return dataclasses.replace(row, answers=(whole_answer,), nuggets=question.answers)
 
 
+def _told_by(chunks: Sequence[Chunk], about: Sequence[str], names: tuple[str, ...] = ()) -> Material:
+    inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(about)}
+    return Material("", "", inputs, tuple(chunks), names)
+
+
 def _of_communities(corpus: Corpus) -> list[Material]:
     materials = []
     for community in corpus.communities:
@@ -264,9 +269,7 @@ def _of_communities(corpus: Corpus) -> list[Material]:
             names: Counter[str] = Counter()
             for chunk in chunks:
                 names.update(corpus.names_of.get(chunk.id, ()))
-            about = [name for name, _ in names.most_common(MOST_NAMES)]
-            inputs = {"passages": [chunk.passage for chunk in chunks], "about": about}
-            materials.append(Material("", "", inputs, tuple(chunks)))
+            materials.append(_told_by(chunks, [name for name, _ in names.most_common(MOST_NAMES)]))
     return materials
 
 
@@ -277,8 +280,7 @@ def _of_statements(corpus: Corpus) -> list[Material]:
     for group in groups:
         chunks = corpus.chunks_of(group.told)
         if len({chunk.document_id for chunk in chunks}) >= TOGETHER.start:
-            inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(group.names)}
-            materials.append(Material("", "", inputs, tuple(chunks), group.names))
+            materials.append(_told_by(chunks, group.names, group.names))
     return materials
 
 
@@ -324,12 +326,7 @@ def _told_together(passages: Mapping[tuple[str, ...], Sequence[Chunk]], by_docum
         _, names = min((content_id(chunk_id, *names), names) for names in named)
         put_forward.add(names)
 
-    materials = []
-    for names, chunks in by_few.items():
-        if names in put_forward:
-            inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(names)}
-            materials.append(Material("", "", inputs, tuple(chunks), names))
-    return materials
+    return [_told_by(chunks, names, names) for names, chunks in by_few.items() if names in put_forward]
 
 
 class Unanswerable(Fact):

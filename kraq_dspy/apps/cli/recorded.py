@@ -25,17 +25,17 @@ class EvalRecorded(ScoresQuestions):
 
     def run(self) -> None:
         from kraq_dspy.eval.datasets.dataset import checksum_of
-        from kraq_dspy.eval.evaluation import evaluate
+        from kraq_dspy.eval.evaluation import default_metrics, evaluate
         from kraq_dspy.eval.judges import JUDGED
-        from kraq_dspy.eval.recorded import default_metrics_of, require_recorded
+        from kraq_dspy.eval.system import system_of
         from kraq_dspy.models.lms.meter import Meter
         from kraq_dspy.models.lms.roles import LanguageModels
 
         thresholds = self.thresholds()
         settings = self.settings()
         examples = self.examples(self.file)
-        require_recorded(examples)
-        metrics = self.with_judged(self.metric or default_metrics_of(examples), thresholds)
+        recorded = system_of(None, examples=examples)
+        metrics = self.with_judged(self.metric or default_metrics([recorded], examples, 0), thresholds)
         title = self.file.name.partition(".")[0]
         parts = content_id("place", *metrics, checksum_of(examples))[:8]
         folder = self.out or Path("runs") / f"{title}-{parts}"

@@ -37,6 +37,7 @@ from kraq_dspy.papers.tables.table import System
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.kraq.question_text import MARKS
 from kraq_dspy.programs.qa_search.program import QASearch
+from kraq_dspy.records import content_id
 from kraq_dspy.signatures import RephraseQuestion
 from kraq_dspy.workspace import Workspace
 
@@ -195,9 +196,9 @@ def _synthetic(run: Run, folder: Path, index: Path, models: LanguageModels) -> t
         raise EvaluationError("No critic let a synthetic pair pass: there is nothing to ask.")
 
     examples = [
-        Example(f"synthetic {entry.number}", entry.question, (entry.answer,),
+        Example(f"synthetic {content_id('pair', entry.question)[:8]}", entry.question, (entry.answer,),
                 tuple(source.document_id for source in entry.sources))
-        for entry in entries
+        for entry in sorted(entries, key=lambda entry: entry.question)  # and not as their replies came
     ]  # fmt: skip
     random.Random(run.options.seed).shuffle(examples)
     pool = [NewEntry(each.question, each.answers[0]) for each in examples]
