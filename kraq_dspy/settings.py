@@ -509,7 +509,26 @@ class StoreSettings(Checked):
 
 @dataclass(frozen=True)
 class Settings(Checked):
-    """The content of `kraq.toml`. A missing role falls back to [roles.default].
+    """The content of `kraq.toml`. Each attribute is a section; docs/reference/settings.md lists the keys.
+
+    Attributes:
+        corpus: columns, encoding and limits of files.
+        columns: columns of files of questions.
+        chunks: the size of passages.
+        redact: what kraq strikes out of documents.
+        extract: how kraq reads entities and relationships.
+        resolve: which names kraq merges.
+        communities: the algorithm and the sizes.
+        summaries: which communities get a summary, and from what.
+        questions: who writes the questions, and how many.
+        refusals: which questions kraq refuses.
+        encoder: the sentence encoder.
+        instructed: the encoder of Efficient Speculative RAG.
+        ask: the defaults of `kraq ask`.
+        k2rag: the summarized corpus of K2RAG.
+        run: concurrency, limits and the place of model calls.
+        store: where the vectors are.
+        roles: the models by role; a missing role falls back to "default".
 
     >>> Settings(chunks=ChunkSettings(tokens=200)).chunks.overlap
     50

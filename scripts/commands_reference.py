@@ -35,6 +35,7 @@ def reference() -> str:
     """The page: groups, commands and options in the order of help; what many commands share, once before them."""
     root: Any = get_command(make_app())
     context = typer.Context(root, info_name="kraq")
+    _load(root)
     names = [name for commands in COMMANDS.values() for name in commands]
     rows_of = {name: _rows_of_leaves(root.commands[name], f"kraq {name}") for name in names}
     shared = _common([list(dict.fromkeys(itertools.chain(*leaves))) for leaves in rows_of.values()], set())
@@ -48,6 +49,12 @@ def reference() -> str:
             of_group = _common(rows_of[name], set(shared))
             parts.extend(_sections(root.commands[name], f"kraq {name}", set(shared), of_group))
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _load(group: Any) -> None:
+    """Import the modules of all commands, so that their options and help are there."""
+    for member in group.commands.values():
+        _load(member) if hasattr(member, "commands") else member.load()
 
 
 def _overview(root: Any) -> str:

@@ -7,7 +7,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Workspace, bundled_example
-from kraq_dspy.apps.cli.demo_testset import RETRIEVERS, DemoTestset, show_testset, take_testset
+from kraq_dspy.apps.cli.demo import RETRIEVERS, DemoTestset, show_testset, take_testset
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.eval import read_questions
 from kraq_dspy.indexing import build_index

@@ -127,6 +127,23 @@ def test_a_message_that_says_a_false_charset_is_read(charset: str, tmp_path: Pat
     assert only_document(tmp_path).text == "Die Fähre kostet 80."
 
 
+@pytest.mark.parametrize(
+    ("charset", "codec", "text"),
+    [("gb2312", "gbk", "镕港"), ("x-sjis", "cp932", "港の船①"), ("windows-874", "cp874", "ท่าเรือ")],
+)
+def test_headers_are_read_in_encodings_by_the_names_that_mails_use(
+    charset: str, codec: str, text: str, tmp_path: Path
+) -> None:
+    word = f"=?{charset}?B?{base64.b64encode(text.encode(codec)).decode()}?="
+    head = f"From: {word} <a@b.test>\nSubject: Re: {word}\n\nIt sails.\n"
+    document = only_document(write(tmp_path, "a.eml", head))
+    assert (document.title, document.metadata["from"]) == (f"Re: {text}", f"{text} <a@b.test>")
+
+
+def test_a_word_of_a_header_in_an_unknown_encoding_stays(tmp_path: Path) -> None:
+    assert only_document(write(tmp_path, "a.eml", "Subject: =?x-y?B?8Q==?=\n\nIt sails.\n")).title == "=?x-y?B?8Q==?="
+
+
 def test_a_forwarded_message_that_was_encoded_is_read(tmp_path: Path) -> None:
     inner = base64.encodebytes(b"Subject: Fares\n\nAlma pays 80.").decode()
     parts = f"--b\n\nSee.\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{inner}--b--\n"
