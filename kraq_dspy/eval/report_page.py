@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, setup_lines
+from kraq_dspy.eval.grids import WORDS, Grid, Strong, facts, grids, setup_lines
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import number
 from kraq_dspy.eval.summary import RunSummary, TableSummary
@@ -83,10 +83,10 @@ def _table(grid: Grid) -> str:
         heads.append(_head(heading, "" if is_words else "figure"))
 
     body = []
-    for place, row in enumerate(grid.rows):
+    for row in grid.rows:
         cells = []
         for column, cell in enumerate(row):
-            text = f"<strong>{_text(cell)}</strong>" if (place, column) in grid.strong else _text(cell)
+            text = f"<strong>{_text(cell)}</strong>" if isinstance(cell, Strong) else _text(cell)
             is_words = column == 0 or grid.headings[column] in WORDS
             cells.append(f"<td>{text}</td>" if is_words else f'<td class="figure"{_value(cell)}>{text}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")

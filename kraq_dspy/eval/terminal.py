@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, setup_lines
+from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, Strong, facts, failed_questions, grids, setup_lines
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
 FAILED = 5
@@ -66,9 +66,8 @@ def print_grid(grid: Grid, console: Console) -> None:
     for column, heading in enumerate(grid.headings):
         is_words = column == 0 or heading in WORDS or heading in ABOUT
         table.add_column(Text(_plain(heading)), justify="left" if is_words else "right", overflow="fold")
-    for place, row in enumerate(grid.rows):
-        styles = ["bold" if (place, column) in grid.strong else "" for column in range(len(row))]
-        table.add_row(*(Text(_plain(cell), style=style) for cell, style in zip(row, styles, strict=True)))
+    for row in grid.rows:
+        table.add_row(*(Text(_plain(cell), style="bold" if isinstance(cell, Strong) else "") for cell in row))
     console.print(table)
 
     if grid.note:
@@ -85,8 +84,7 @@ def turned(grid: Grid) -> Grid:
     rows = tuple(
         (heading, *(row[column] for row in grid.rows)) for column, heading in enumerate(grid.headings) if column
     )
-    strong = frozenset((column - 1, row + 1) for row, column in grid.strong if column)
-    return Grid(grid.title, headings, rows, strong, grid.note)
+    return Grid(grid.title, headings, rows, grid.note)
 
 
 LONGEST_FIGURE = 60  # characters; a longer cell is running text
