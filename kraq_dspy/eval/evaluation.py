@@ -29,7 +29,7 @@ from kraq_dspy.eval.recorded import has_document_ids, has_passages
 from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
-from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
+from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, is_of_answers, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.system import Asked, AskedSystem, system_of
 from kraq_dspy.eval.terminal import print_run
@@ -222,7 +222,8 @@ def evaluate(
 
         notes = [questions.learned_note(left_out)] if left_out else []
         unread = questions.unread_note(examples)
-        unknown_gold = questions.no_answers_note(examples) if any(map(_needs_answers, scorer.names)) else ""
+        needs_answers = any(name in METRICS and "answers" in METRICS[name].needs for name in scorer.names)
+        unknown_gold = questions.no_answers_note(examples) if needs_answers else ""
         notes_of_questions = tuple(filter(None, (unknown, withdrawn_note, unread, unknown_gold)))
         notes += notes_of_questions
         if all(_computes_here(system, space) for system in opened):
@@ -264,13 +265,10 @@ def _without_withdrawn(examples: list[Example]) -> tuple[list[Example], str]:
 
     Raises EvaluationError if none remains.
     """
-    by_status: dict[str, list[Example]] = {REJECTED: [], STALE: []}
-    asked: list[Example] = []
-    for example in examples:
-        status = example.metadata.get("status")  # a column of one's own may hold anything
-        by_status.get(status if isinstance(status, str) else "", asked).append(example)
-
-    left_out = [f"{counted(len(rows), f'{status} row')}" for status, rows in by_status.items() if rows]
+    withdrawn = (REJECTED, STALE)
+    asked = [example for example in examples if example.metadata.get("status") not in withdrawn]
+    counts = {status: sum(each.metadata.get("status") == status for each in examples) for status in withdrawn}
+    left_out = [counted(count, f"{status} row") for status, count in counts.items() if count]
     if not left_out:
         return examples, ""
     if not asked:
@@ -406,10 +404,6 @@ def _header(
     )
 
 
-def _needs_answers(name: str) -> bool:
-    return name in METRICS and "answers" in METRICS[name].needs
-
-
 def _most_passages(k: int, metrics: Sequence[str]) -> int:
     """How many passages a retriever is asked for: as many as the longest ranking that is scored."""
     most = k
@@ -443,7 +437,7 @@ def _scorer(
     names = [each if isinstance(each, str) else each.name for each in chosen]
     _require_metrics(names, own)
 
-    of_answers = [name for name in names if _is_of_answers(name, own)]
+    of_answers = [name for name in names if name not in own and is_of_answers(name)]
     if of_answers and not any(system.answers for system in systems):
         raise ConfigError(
             f"{of_answers[0]} scores answers, and a retriever gives none; for retrievers there are: "
@@ -467,11 +461,6 @@ def _require_metrics(names: Sequence[str], own: Mapping[str, Metric]) -> None:
     for name in names:
         if name not in own:
             require_metric(name)
-
-
-def _is_of_answers(name: str, own: Mapping[str, Metric]) -> bool:
-    kind = name.partition("@")[0]
-    return kind not in OF_RETRIEVAL and kind not in own and ":" not in name
 
 
 def _judging_model(names: Sequence[str], space: Workspace | None, judge: dspy.LM | None) -> dspy.LM | None:

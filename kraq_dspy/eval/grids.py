@@ -7,7 +7,7 @@ from typing import Any
 from kraq_dspy.errors import counted
 from kraq_dspy.eval.halves import HALVES, PEOPLE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
-from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.rows import ResultRow, clipped
 from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
 from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
 
@@ -166,12 +166,6 @@ def facts(run: RunSummary) -> dict[str, str]:
         "unfinished": ", ".join(f"{name}: {counted(count, 'question')} missing" for name, count in run.missing.items()),
     }
     return {name: text for name, text in lines.items() if text}
-
-
-def clipped(text: str, most: int = 200) -> str:
-    """The text on one line, of at most `most` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def seconds(value: float) -> str:

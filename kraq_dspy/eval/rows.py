@@ -247,3 +247,9 @@ def _cuda() -> Any | None:
     cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
     is_available = getattr(cuda, "is_available", None)
     return cuda if is_available is not None and is_available() else None
+
+
+def clipped(text: str, most: int = 200) -> str:
+    """The text on one line, of at most `most` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -258,7 +258,6 @@ def _look_up(run: Run, system: System, answers: ServedAnswers, models: LanguageM
                 answer=prediction.answer,
                 metrics={RIGHT: float(right)},
                 timings={"faq": seconds, "total": seconds},
-                extra={"blocks": prediction.search.blocks},
             )
 
         return measured(system.name, example, prices, lambda: search(question=example.question), row_of)

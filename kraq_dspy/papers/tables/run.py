@@ -9,7 +9,6 @@ from typing import Any
 from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import new_manifest, to_fields
-from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.about import about_choice, about_retriever
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
@@ -132,6 +131,7 @@ class Run:
         dataset = self.questions.dataset
         models = self._models(manifest.models.get("extractor", ""), bertscore)
         states, setup = systems.state_digests(self.table), self.table.as_paper
+        default = self.settings.role("default").model
         header = RunHeader(
             name=self.table.name,
             dataset=dataset.name,
@@ -150,11 +150,7 @@ class Run:
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
                 **({"states": states} if states else {}),
-                **(
-                    {"paper": setup.described({**models, "default": self.settings.role("default").model})}
-                    if setup
-                    else {}
-                ),
+                **({"paper": setup.described({**models, "default": default})} if setup else {}),
                 **extra,
                 "notes": [*self.notes, *extra.get("notes", ())],
             },
