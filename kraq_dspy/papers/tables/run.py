@@ -9,6 +9,7 @@ from typing import Any
 from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import new_manifest, to_fields
+from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.about import about_choice, about_retriever
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
