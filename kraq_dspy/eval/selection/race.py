@@ -201,10 +201,12 @@ class Race:
     def cost(self, candidate: Candidate) -> Cost:
         """Means over the questions that the candidate was asked."""
         rows = [row for row in self.rows(candidate) if row.failure is None]
+        usage = [row.extra["usage"] for row in rows]
+        of_models = [each.get("prompt_tokens", 0) + each.get("completion_tokens", 0) for each in usage]
         return Cost(
-            calls=_mean([row.extra["usage"]["calls"] for row in rows]),
+            calls=_mean([each["calls"] for each in usage]),
             needs_graph=candidate.needs_graph,
-            tokens=_mean([row.extra["tokens"] + _model_tokens(row) for row in rows]),
+            tokens=_mean([row.extra["tokens"] + own for row, own in zip(rows, of_models, strict=True)]),
             seconds=_mean([float(row.timings[TOTAL]) for row in rows]),  # type: ignore[arg-type]
         )
 
@@ -254,12 +256,6 @@ class Race:
         for row in as_done(asking, todo, limit=ASKED_AT_ONCE):
             self.writer.write(row)
             self.deadline.advance(stage)
-
-
-def _model_tokens(row: ResultRow) -> float:
-    """Tokens of the model calls that the retriever made, read and written."""
-    usage: Mapping[str, float] = row.extra["usage"]
-    return usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
 
 
 def _mean(values: Sequence[float]) -> float:
