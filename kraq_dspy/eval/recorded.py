@@ -46,7 +46,7 @@ class RecordedAnswers:
 
     def of(self, example: Example) -> dspy.Prediction:
         """The answer and the passages of a row. Raises EvaluationError for a row without an answer."""
-        column = first_column(example.metadata, _response_columns(example.metadata))
+        column = _response_column(example.metadata)
         if not column:
             known = ", ".join(map(repr, example.metadata)) or "none besides the question"
             raise EvaluationError(
@@ -61,7 +61,7 @@ class RecordedAnswers:
 
 def require_recorded(examples: Sequence[Example]) -> None:
     """Raise ConfigError if there is neither a system nor a recorded answer."""
-    if not any(first_column(example.metadata, _response_columns(example.metadata)) for example in examples):
+    if not any(_response_column(example.metadata) for example in examples):
         raise ConfigError(
             "There is no system to ask, and no row has a recorded answer. Expected a column response and "
             "retrieved_contexts (RAGAS), actual_output and retrieval_context (DeepEval) or output and contexts "
@@ -134,8 +134,8 @@ def prediction_of(question: str, reply: Any) -> dspy.Prediction | None:
     return dspy.Prediction(answer=str(row[column]), **hits)
 
 
-def _response_columns(row: Mapping[Any, Any]) -> tuple[str, ...]:
-    return ("answer", *RESPONSES) if names_answer_given(row) else RESPONSES
+def _response_column(row: Mapping[Any, Any]) -> Any:
+    return first_column(row, ("answer", *RESPONSES) if names_answer_given(row) else RESPONSES)
 
 
 def _ids_of(row: Mapping[Any, Any]) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from kraq_dspy.language.text import content_words, sentences, with_another_name
@@ -26,7 +25,6 @@ SAID_OF_OTHER = 0.6
 """Share of what else a question says that a sentence with the changed thing has which may say the same of it."""
 OFTEN = 2
 """Passages that name what is put in, at least: a name of one passage may be misread."""
-_TALE = re.compile(r"In “(?P<title>[^”]*)”, ")
 _TURN = re.compile(r"What did .{1,80}? say about ")
 """Begins a question about a speaker's turn, whose sentences do not name the speaker."""
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
@@ -36,34 +34,20 @@ _VAGUE_KINDS = frozenset((PHRASE, "concept", "organisation", "product", ""))
 _WHOLE_NAME = re.compile(r"[A-Z][a-zà-ÿ]{2,}(?:[ -](?:of |the |de )?[A-Z][a-zà-ÿ]{2,})*")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One thing of a question and what is put for it; `prefix` is the tale's title, where that stays as it is."""
-
-    question: str
-    name: str
-    other: str
-    prefix: str = ""
-
-
 class Changes:
     """What can be put for the things of a corpus's questions."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
 
-    def of(self, question: AskedQuestion, chance: random.Random) -> Change | None:
-        """A change of the question that no passage says; None if there is none."""
-        if _TURN.match(question.question):
+    def of(self, question: AskedQuestion, chance: random.Random) -> tuple[str, str] | None:
+        """A thing of the question and what may be put for it, so that no passage says it; None if there is none."""
+        text, source = question.question, question.material.chunks[0].passage.casefold()
+        if _TURN.match(text):
             return None
-
-        tale = _TALE.match(question.question)
-        prefix = tale[0] if tale else ""
-        text = question.question[len(prefix) :]
-        source = question.material.chunks[0].passage.casefold()
-        for name, other in self._pairs(question, text, chance):
+        for name, other in self._pairs(question, chance):
             if other.casefold() not in source and not self.is_said(text, name, other):
-                return Change(text, name, other, prefix)
+                return name, other
         return None
 
     def is_said(self, question: str, name: str, other: str) -> bool:
@@ -73,9 +57,10 @@ class Changes:
         naming = [chunk for chunk in self._corpus.chunks if other.casefold() in chunk.passage.casefold()]
         return is_said(changed, naming) or any(_says_of(other, rest, chunk) for chunk in naming)
 
-    def _pairs(self, question: AskedQuestion, text: str, chance: random.Random) -> Iterator[tuple[str, str]]:
+    def _pairs(self, question: AskedQuestion, chance: random.Random) -> Iterator[tuple[str, str]]:
         """Years and names of the question, each with one that may be put for it: an earlier year, or a name of the same
         kind and number of words that no passage has beside it."""
+        text = question.question
         for year in _YEAR.findall(text):
             yield year, str(int(year) - chance.randint(2, _FARTHEST))
 
@@ -147,23 +132,23 @@ async def with_other_premises(
     """Return the rows with one thing of each question changed, which nothing answers, by the question's id as `rows`
     are; what some passage may say so is left out."""
     chance = random.Random(f"names {seed}")
-    items, prefixes = [], {}
+    items = []
     for question in questions:
         change = changes.of(question, chance)
         if change is None:
             steps.rejected["has nothing that could be another"] += 1
             continue
-        prefixes[question.id] = change.prefix
-        items.append(Item(question.id, {"question": change.question, "name": change.name, "other": change.other}))
+        name, other = change
+        items.append(Item(question.id, {"question": question.question, "name": name, "other": other}))
     replies = await steps.accepted(CHANGE, steps.writer, SupposeOfAnother(), items)
 
     changed_rows = {}
     for id, reply in replies.items():
-        row, text = rows[id], prefixes[id] + reply.question
+        row = rows[id]
         changed_rows[id] = dataclasses.replace(
             row,
-            id=row_id(row.type, text),
-            question=text,
+            id=row_id(row.type, reply.question),
+            question=reply.question,
             answers=(),
             supporting_ids=(),
             passages=(),

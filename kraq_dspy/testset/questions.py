@@ -12,7 +12,7 @@ from kraq_dspy.testset.asking import AskForRow, CheckRow, PutOtherwise
 from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material
 from kraq_dspy.testset.kinds import KINDS
 from kraq_dspy.testset.steps import TestsetSteps
-from kraq_dspy.testset.wording import by_other_names, is_about_two, other_names, shorter
+from kraq_dspy.testset.wording import by_other_names, other_names, shorter
 
 ASK, WORD, REWORD, CHECK = "ask", "word", "reword", "check"
 
@@ -83,8 +83,7 @@ class QuestionWriter:
             for question in questions
             for text in self._plain_wordings(question)
         ]
-        to_reword = [question for question in plain if not is_about_two(question.question)]
-        reworded = await self._reworded(kind, plain, to_reword)
+        reworded = await self._reworded(kind, plain, plain)
         distinct = {question.id: question for question in [*plain, *reworded]}
         return [question for question in distinct.values() if self._hides_answer(question)]
 
@@ -95,7 +94,7 @@ class QuestionWriter:
         renamed = by_other_names(question.question, names, self.other_names)
         if renamed:
             wordings.append(renamed)
-        if KINDS[question.material.kind].has_one_answer(question):
+        if KINDS[question.material.kind].is_of_one_fact:
             wordings += shorter(question.question)
         return wordings
 

@@ -3,7 +3,7 @@
 import random
 
 from kraq_dspy.records import Chunk, Entity
-from kraq_dspy.testset.changes import Change, Changes
+from kraq_dspy.testset.changes import Changes
 from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material
 
 TEXTS = {
@@ -18,10 +18,10 @@ PEOPLE = [
 ]
 
 
-def change(question: str, texts: dict[str, str], about: tuple[str, ...] = ()) -> Change | None:
+def change(question: str, texts: dict[str, str], about: tuple[str, ...] = ()) -> tuple[str, str] | None:
     """The change of a question that was asked of the first text."""
     chunk = Chunk("a", "a", 0, 0, len(texts["a"]), texts["a"], 9)
-    material = Material("m", "false_premise", {"passage": texts["a"], "about": list(about)}, (chunk,))
+    material = Material({"passage": texts["a"], "about": list(about)}, (chunk,), id="m", kind="false_premise")
     return changes(texts).of(AskedQuestion(material, question, ("answer",)), random.Random(0))
 
 
@@ -32,14 +32,12 @@ def changes(texts: dict[str, str]) -> Changes:
 def test_a_year_is_put_for_an_earlier_one() -> None:
     made = change("What did the town of Orr buy in 1902?", TEXTS)
     assert made is not None
-    assert made.name == "1902"
-    assert 1890 <= int(made.other) <= 1900
+    assert made[0] == "1902"
+    assert 1890 <= int(made[1]) <= 1900
 
 
 def test_a_name_is_put_for_one_of_its_kind_that_stands_apart() -> None:
-    made = change("What did Ada Bell sell?", TEXTS, ("Ada Bell",))
-    assert made is not None
-    assert (made.name, made.other) == ("Ada Bell", "Nora Quill")
+    assert change("What did Ada Bell sell?", TEXTS, ("Ada Bell",)) == ("Ada Bell", "Nora Quill")
 
 
 def test_a_change_that_some_passage_says_is_none() -> None:
