@@ -29,7 +29,7 @@ CALLS = {
     "speculative": "10",
     "efficient": "10",
     "graph-local": "1",
-    "graph-global": "1, and one for each 8,000 tokens of reports",
+    "graph-global": "1, and one for each 8,000 tokens of summaries",
     "qa-rag": "3 to 13",
     "k2rag": "about 12",
     "qa-search": "0 to 2, and those of another program",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.halves import HALVES, PEOPLE, Decision, bias_note
+from kraq_dspy.eval.halves import HALVES, HUMAN, SURE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow, clipped
 from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
@@ -253,21 +253,23 @@ def _difference(cell: Cell, n_rows: int) -> str:
 
 def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[str, Any]) -> Grid:
     """What each half, and human questions, say of each pair of systems, and the decision."""
-    halves = [half for half in (*HALVES, PEOPLE) if any(half in each.differences for each in decided)]
+    halves = [half for half in (*HALVES, HUMAN) if any(half in each.differences for each in decided)]
     sizes = dict.fromkeys(halves, 0)
     rows = []
     for each in decided:
         cells = dict.fromkeys(halves, "-")
         for half, difference in each.differences.items():
             sizes[half] = max(sizes[half], difference.interval.n)
-            cells[half] = difference.interval.shown(signed=True) + ("*" if difference.is_decided else "")
+            stars = "*" * (difference.is_decided + (difference.test.p_value <= SURE))
+            cells[half] = difference.interval.shown(signed=True) + stars
         text = Strong(each.text) if each.verdict else each.text
         rows.append((f"{each.first} - {each.second}", *cells.values(), text))
 
     n_decided = sum(each.verdict != 0 for each in decided)
     note = (
         f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
-        "both halves must decide alike, and people's mean must not be against. *: the half alone excludes 0 (95 %). "
+        "one half must be sure (**: three standard errors), the mean of the other agree, and that of human questions "
+        "not be against. *: the half alone excludes 0 (95 %). "
         f"{bias_note(made_half)}"
     )
     headings = ("systems", *(f"{half}, n={size}" for half, size in sizes.items()), "decision")

@@ -211,7 +211,7 @@ class RatersSheet(Reads):
         title = f"{counted(report.n_passages, 'passage')}, rated by {', '.join(report.rated_by)}"
         output.print(grid(title, ["metric", "share of passages"], table))
         if report.is_stand_in:
-            note("a model rated in people's place: this stands in for their judgement, and is not it.")
+            note("a model rated in place of people: it stands in for human judgement.")
         if report.left_out:
             verb = "is" if report.left_out == 1 else "are"
             note(f"{counted(report.left_out, 'passage')} {verb} not judged far enough, and {verb} left out.")

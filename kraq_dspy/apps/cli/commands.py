@@ -211,7 +211,7 @@ COMMANDS: dict[str, Mapping[str, Command | Group]] = {
             },
             EvalGroup,
         ),
-        "select": Command("select:Select", "Find the retriever, chunk size and k that find most evidence."),
+        "select": Command("select:Select", "Find the retriever, passage size and k that find most evidence."),
         "testset": Group(
             "Questions with answers and evidence to measure systems with, made or labeled.",
             {

@@ -198,16 +198,16 @@ class Marks:
 
 @dataclass(frozen=True)
 class DemoTestset:
-    """The marks by the questions that an index wrote itself, and by people's."""
+    """The marks by the questions that an index wrote itself, and by human questions."""
 
     own: Marks
-    people: Marks
+    human: Marks
 
 
 def take_testset(
-    space: Workspace, people: Sequence[Mapping[str, Any]], progress: Progress | None = None
+    space: Workspace, human: Sequence[Mapping[str, Any]], progress: Progress | None = None
 ) -> DemoTestset | None:
-    """Make a test set with the embedded reader, and ask each retriever its questions and people's.
+    """Make a test set with the embedded reader, and ask each retriever its questions and human ones.
 
     Returns None if the passages yield no question.
     """
@@ -218,8 +218,8 @@ def take_testset(
 
     systems = {name: space.retriever(name) for name in RETRIEVERS}
     own = evaluate(systems, testset.examples(), [METRIC], space=space, k=K)
-    with_peoples_questions = evaluate(systems, list(people), [METRIC], space=space, k=K)
-    return DemoTestset(_marks(own), _marks(with_peoples_questions))
+    of_human = evaluate(systems, list(human), [METRIC], space=space, k=K)
+    return DemoTestset(_marks(own), _marks(of_human))
 
 
 def _marks(evaluation: Evaluation) -> Marks:
@@ -235,8 +235,8 @@ def _marks(evaluation: Evaluation) -> Marks:
 def show_testset(testset: DemoTestset) -> None:
     """Print each retriever's score, the pick, and the commands for your own documents."""
     say(f"\n5. A test set that the index wrote itself, next to human questions: {METRIC}", style="bold")
-    headings = ("retriever", f"own test set, {testset.own.n}", f"people's, {testset.people.n}")
-    rows = [(name, _cell(testset.own, name), _cell(testset.people, name)) for name in RETRIEVERS]
+    headings = ("retriever", f"own test set, {testset.own.n}", f"human questions, {testset.human.n}")
+    rows = [(name, _cell(testset.own, name), _cell(testset.human, name)) for name in RETRIEVERS]
     output.print(grid("", headings, rows, right=headings[1:]))
     say(
         "*: the cheapest that cannot be told from the best. A test set finds what is broken; human questions tell more."

@@ -85,7 +85,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         examples = self.examples(self.questions)
         if told := columns_note(examples, self.columns()):
             note(told, label="")
-        peoples = self._peoples()
+        human = self._human()
         if self.retrieval_only and (self.program or self.optimized):
             raise ConfigError("--retrieval-only asks no program.")
 
@@ -95,12 +95,12 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             metrics = self._metrics(systems, examples, thresholds)
             self._require_asked(space, systems, metrics or [])
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
-            folder = self.out or place_of(title, systems, metrics, [*examples, *peoples], space, Path("runs"))
+            folder = self.out or place_of(title, systems, metrics, [*examples, *human], space, Path("runs"))
             self.prepare_place(folder)
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
-                    named, examples, metrics, human=peoples or None, space=space, title=title, k=self.asked_k,
+                    named, examples, metrics, human=human or None, space=space, title=title, k=self.asked_k,
                     out=folder, concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
 
@@ -120,7 +120,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         judges = [JUDGED[name]() for name in metrics if name in JUDGED]
         self.require_asked("eval", programs=[*programs, *judges])
 
-    def _peoples(self) -> list[Example]:
+    def _human(self) -> list[Example]:
         """Human questions, which decide with the halves; none without --human. Raises EvaluationError for a file
         that cannot be read."""
 

@@ -38,7 +38,7 @@ class BuildIndex(TakesStates, Builds, Limits, Columns):
     ]
     out: NewIndex = None
     random_questions: Annotated[
-        bool, Flag("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
+        bool, Flag("--random-questions", help="Also make the papers' baseline: questions from random passages.")
     ] = False
     replace: Annotated[bool, Flag("--replace", help="Remove documents of DIR that this corpus does not have.")] = False
     runner: Annotated[

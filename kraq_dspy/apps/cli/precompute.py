@@ -28,7 +28,7 @@ class Precompute(TakesStates, Calls, Limits):
     instructed (the default): passages embedded as seen from the stored questions, for `kraq ask --program efficient`;
     kraq shows the price first. With `[instructed] kind = "sentences"` it embeds the passages' sentences instead.
 
-    qa-pairs: every passage as question-answer pairs, for qa-rag. graph: embeddings of entities and reports, for
+    qa-pairs: every passage as question-answer pairs, for qa-rag. graph: embeddings of entities and summaries, for
     GraphRAG's searches. raptor: a tree of summaries, for the retriever raptor. k2rag: every document summarized, and
     indexed so, for the program k2rag.
 

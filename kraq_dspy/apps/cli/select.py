@@ -1,4 +1,4 @@
-"""Picks the retriever, chunk size and k for a corpus by questions with known evidence: `kraq select`."""
+"""Picks the retriever, passage size and k for a corpus by questions with known evidence: `kraq select`."""
 
 import re
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ NUMBER = re.compile(r"\d[\d,]*")
 
 @command_class
 class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
-    """Find the retriever, chunk size and k that find most evidence.
+    """Find the retriever, passage size and k that find most evidence.
 
     kraq asks CORPUS the questions of a file.
 
     kraq tries candidates without a graph first, on few questions, and asks the better half more. Candidates with a
-    graph follow if one of them could still win. The two halves of a test set must decide alike. kraq picks the
-    best, or a cheaper one that loses 0.01 at most and is not decided to be worse; it prints what the cheapest would
+    graph follow if one of them could still win. One half of a test set must be sure, and the other agree. kraq picks
+    the best, or a cheaper one that loses 0.01 at most and is not decided to be worse; it prints what the cheapest would
     lose. The same command resumes an interrupted run.
     """
 
@@ -45,7 +45,7 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
         Repeated,
         Option("--retriever", "-r", help="Retriever to try; repeatable. Default: all that call no model."),
     ] = None
-    chunks: Annotated[str, Option(metavar="TOKENS", help="Chunk sizes in tokens, with commas.")] = ",".join(
+    chunks: Annotated[str, Option(metavar="TOKENS", help="Passage sizes in tokens, with commas.")] = ",".join(
         map(str, CHUNK_SIZES)
     )
     k: Annotated[str, Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = ",".join(

@@ -307,7 +307,7 @@ def show_testset(made: Testset, file: Path, *, asked_for: int) -> None:
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",
         "about": f"{counted(about['documents'], 'document')}, {counted(about['communities'], 'community')}",
         "halves": f"{about['halves'][MADE]} made of statements, {about['halves'][OWN]} asked by the index itself",
-        "words shared": f"{about['median_overlap']:.2f} of a made question's, median; people's: about 0.8",
+        "words shared": f"{about['median_overlap']:.2f} of a made question's, median; of human questions, about 0.8",
         "found by all retrievers": f"{about['solved_by_all']:.0%}; by none: {about['solved_by_none']:.0%}",
     }
     dropped = {reason: count for reason, count in made.rejected.items() if count}

@@ -13,7 +13,7 @@ from kraq_dspy.eval.about import about_retriever
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
-from kraq_dspy.eval.halves import about_made, as_peoples, decide, has_halves, lean_of, require_halves
+from kraq_dspy.eval.halves import about_made, as_human, decide, has_halves, require_halves
 from kraq_dspy.eval.labeling import PERSON
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
@@ -116,10 +116,10 @@ def select(
     made_half = about_made(examples).get("made_half", {})
     if human is not None:
         require_halves(examples)
-        of_people: list[str] = []
-        _, peoples = _with_gold(read_questions(human, columns, encoding=encoding), documents, chosen_metric, of_people)
-        notes += [f"Of people's: {each}" for each in of_people]
-        examples += as_peoples(peoples)
+        remarks: list[str] = []
+        _, with_gold = _with_gold(read_questions(human, columns, encoding=encoding), documents, chosen_metric, remarks)
+        notes += [f"Of human questions: {each}" for each in remarks]
+        examples += as_human(with_gold)
     plan = _fair_plan(plan, examples, documents, notes)
     random.Random(plan.seed).shuffle(examples)
 
@@ -237,9 +237,9 @@ def _fair_plan(
 
     left_out = [name for name in plan.retrievers if name in BY_WORDS_ALONE]
     notes.append(
-        f"The questions share {median(shares):.2f} of their words with the documents that answer (the median; people's "
-        f"share 0.4 to 0.9), which flatters a search by words: {', '.join(left_out)} is not tried. To try it, name it: "
-        "-r."
+        f"The questions share {median(shares):.2f} of their words with the documents that answer (the median; human "
+        f"questions share 0.4 to 0.9), which flatters a search by words: {', '.join(left_out)} is not tried. To try "
+        "it, name it: -r."
     )
     return dataclasses.replace(plan, retrievers=tuple(name for name in plan.retrievers if name not in left_out))
 
@@ -307,8 +307,7 @@ def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> t
         own = [scores[id] for id in of_best]
         decision = None
         if candidate != best and has_halves(halves):
-            lean = lean_of(race.rows(best), race.rows(candidate))
-            decision = decide(best.name, candidate.name, halves_of_best, halves, lean=lean, seed=plan.seed)
+            decision = decide(best.name, candidate.name, halves_of_best, halves, seed=plan.seed)
         tried.append(
             Tried(
                 candidate,

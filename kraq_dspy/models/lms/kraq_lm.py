@@ -45,8 +45,8 @@ class KraqLM(dspy.LM):
         with dspy.context(lm=make_lm("embedded")):
             dspy.Predict("question, passage -> answer")(question="Who wrote?", passage="Ada wrote notes.")
 
-    DSPy turns each error of an engine into LMUnexpectedError. Optimizers count that error as a wrong answer. A
-    spent budget, or a server that is down, must end the run instead.
+    DSPy turns each error of an engine into LMUnexpectedError. Optimizers count that error as a wrong answer. But a
+    spent budget, or a server that is down, must end the run.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
