@@ -116,6 +116,19 @@ def policy_of(asked_by: str, generator: str) -> str:
     return "mixed" if generator in ("", EMBEDDED) else "model"
 
 
+def asks_generator(asked_by: str, generator: str) -> bool:
+    """Whether the model of this name is asked about communities.
+
+    The embedded model sees only the summary, and asks less well than a template, which sees the passages: it is asked
+    under the policy "model" alone.
+
+    >>> asks_generator("auto", "openai/x"), asks_generator("auto", EMBEDDED), asks_generator("model", EMBEDDED)
+    (True, False, True)
+    """
+    policy = policy_of(asked_by, generator)
+    return policy == "model" or (policy == "mixed" and generator != EMBEDDED)
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
     """What stands for a community, and who worded it: `EMBEDDED` for a template, `PARSE` or `TOPIC`."""
@@ -139,7 +152,7 @@ class GeneratorAlone:
     def template(self, community: Community, summary: str) -> Wording | None:
         return None
 
-    def is_usable(self, question: str, model: str, instructions: str) -> bool:
+    def is_usable(self, question: str, instructions: str) -> bool:
         return True
 
 
@@ -165,6 +178,7 @@ class AskedBy:
         entities: Iterable[Entity] = (),
     ) -> None:
         self.policy = policy_of(questions.asked_by, generator)
+        self._asks_generator = asks_generator(questions.asked_by, generator)
         self._communities, self._source = communities, passages
         self._fallback = questions.fallback
         self._is_mixed = questions.fallback and self.policy == "mixed"
@@ -204,7 +218,7 @@ class AskedBy:
         A small one is right less often than a template that knows what to ask, and hardly ever about texts that
         neither say what things are nor have headings which announce questions (news, abstracts, licences).
         """
-        if self.policy == "templates" or community.id not in self._broadest:
+        if not self._asks_generator or community.id not in self._broadest:
             return False
         if self._is_checked:
             self.template(community, summary)  # which takes the place of a question that no passage answers
@@ -229,6 +243,10 @@ class AskedBy:
         return self._asked_of[community.id]
 
     def _without_model(self, community: Community, summary: str) -> Wording:
+        is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
+        if is_broad and (of_statement := self._asked_of_statements.get(community.id)):
+            return Wording(of_statement.question, PARSE)
+
         passages = self._read(community.chunk_ids)
         text = summary
         if self.policy == "model":  # whose summary may say what no passage does
@@ -237,7 +255,6 @@ class AskedBy:
         defined = question_writer().question_about(text, passages, self._subject, language_of_corpus=self._language)
         if defined == NOTHING_NAMED or not stands_alone(defined, ""):
             defined = ""
-        is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
         if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
         if of_statement := self._asked_of_statements.get(community.id):
@@ -262,22 +279,17 @@ class AskedBy:
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             chunk_ids = evenly(community.chunk_ids, MOST_READ)
             possible = representatives(self._source.analyses(chunk_ids), weight_of_name)
-            possible = [each for each in possible if stands_alone(each.question, "")]
-            best = next((each for each in possible if each.question not in below), next(iter(possible), None))
+            anew = [each for each in possible if each.question not in below]
+            repeated = [each for each in possible if each.question in below]
+            best = next((each for each in (*anew, *repeated) if stands_alone(each.question, "")), None)
             taken[community.id] = below
             if best is not None:
                 chosen[community.id] = best
                 taken[community.id] |= {best.question}
         return chosen
 
-    def is_usable(self, question: str, model: str, instructions: str) -> bool:
-        """Whether the model's question stays.
-
-        The embedded model sees only the summary, and asks less well than a template, which sees the passages: its
-        questions stay under the policy "model" alone.
-        """
-        if model == EMBEDDED and self.policy != "model":
-            return False
+    def is_usable(self, question: str, instructions: str) -> bool:
+        """Whether the model's question stays."""
         keeps_what_is_written = not self._fallback and bool(question.strip())
         return keeps_what_is_written or stands_alone(question, instructions)
 
