@@ -72,12 +72,14 @@ test-default: $(DEFAULT)
 
 # What needs minutes or more than this machine has a command of its own; tests/long.txt lists what takes seconds.
 ELSEWHERE := not slow and not vllm and not lm and not browser
+# One worker more than two cores: while tests of servers and processes wait, others compute.
+WORKERS := -n 3 --dist loadgroup
 
 test: $(DEV)
-	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and not long" -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and not long" $(WORKERS)
 
 test-long: $(DEV)
-	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and long" -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and long" $(WORKERS)
 
 # make test draws the same examples in each run; here they are drawn anew.
 test-explore: $(DEV)

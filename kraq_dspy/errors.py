@@ -88,10 +88,10 @@ class ModelError(KraqError):
 
 
 class UnembeddableError(ModelError):
-    """Texts that an encoder could not embed, among others that it did.
+    """An encoder could not embed some of the texts.
 
-    `vectors` has a row for each text, with zeros for those; `reasons` says why, by the text's
-    position.
+    `vectors` has a row for each text; the rows of failed texts are zeros. `reasons` has the reason for each failed
+    text, by its position.
     """
 
     def __init__(self, message: str, vectors: Any, reasons: Mapping[int, str]) -> None:
@@ -105,7 +105,7 @@ class MissingLogprobsError(ModelError):
 
 
 class BudgetExceededError(ModelError):
-    """The run reached its limit of calls, tokens or cost; kraq keeps what you paid for."""
+    """The run reached its limit of calls, tokens or cost. kraq keeps the paid replies."""
 
 
 class ServerDownError(ModelError):
@@ -118,7 +118,7 @@ class ExchangeError(KraqError):
 
 
 class StateError(KraqError):
-    """A saved program state that does not fit the program."""
+    """An optimized program that does not fit the program."""
 
 
 class FaqError(KraqError):
@@ -135,7 +135,7 @@ class WorseProgramError(KraqError):
 
 
 class TrainingError(KraqError):
-    """Rows, a model or a machine that cannot be used for fine-tuning."""
+    """Examples, a model or a machine that cannot be used for fine-tuning."""
 
 
 class EvaluationError(KraqError):

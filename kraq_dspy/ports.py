@@ -116,9 +116,9 @@ class VectorSearch(Protocol):
 
 
 class VectorStore(VectorSearch, Protocol):
-    """Points (id, vector, text, payload), found by vector or by words. Ids are `content_id` strings.
+    """Stores points (id, vector, text, payload), and finds them by vector or by words. Ids are `content_id` strings.
 
-    Safe for threads. Of an embedded store, one process writes while any number read.
+    Safe for threads. One process at a time may write to an embedded store; any number may read.
 
         store.upsert([content_id("a")], embedder.encode_passages(["Byron wrote it."]), ["Byron wrote it."])
         store.search_text("Byron", k=5)
@@ -150,7 +150,7 @@ class VectorStore(VectorSearch, Protocol):
 
 
 class ChunkSource(Protocol):
-    """Looks chunks up by id; the index is one.
+    """Looks chunks up by id. An index is a chunk source.
 
     [chunk] = index.chunks_by_id([hits[0].chunk.id])
     """
@@ -170,7 +170,7 @@ class QuestionSource(Protocol):
 
 
 class Summariser(Protocol):
-    """Says a text in fewer words. Safe for threads.
+    """Shortens a text. Safe for threads.
 
     summary = summarise("Don Juan is a poem of sixteen cantos ...", words=40)
     """
@@ -187,10 +187,10 @@ class Retriever(Protocol):
 
         hits = retriever("Who wrote Don Juan?", k=5, filters={"document_id": ["byron", "juan"]})
 
-    Contract (`tests/retrievers/test_contract.py`): at most `k` hits, best first, scores falling among
-    the hits of one query, no chunk twice, none that is in `exclude` (chunk ids), all matching `filters`; fewer when
-    there are fewer; the same answer to the same question; safe for threads. `k` below 1 or an empty question raises
-    ValueError.
+    The contract (`tests/retrievers/test_contract.py`): a retriever returns at most `k` hits, best first, and fewer if
+    there are fewer. Among the hits of one query, scores do not rise. No chunk comes twice. No hit is in `exclude`
+    (chunk ids), and all hits match `filters`. The same question gets the same hits. A retriever is safe for threads.
+    It raises ValueError for `k` below 1 and for an empty question.
     """
 
     def __call__(
@@ -227,7 +227,7 @@ class QuestionFinder(Protocol):
 
 
 class Reranker(Protocol):
-    """Judges passages that were found anew. Safe for threads; the same answer to the same input.
+    """Gives new scores to passages that a retriever found. Safe for threads. The same input gets the same scores.
 
     scores = reranker("Who wrote Don Juan?", hits)
     """
@@ -240,11 +240,9 @@ class Reranker(Protocol):
 
 
 class Progress(Protocol):
-    """Told how a long run goes. The command line draws bars from it.
+    """Receives the progress of a long run. The command line draws bars from it.
 
-    progress.start("extract", total=200)
-    progress.advance("extract")
-    progress.finish("extract")
+    progress.start("extract", total=200) progress.advance("extract") progress.finish("extract")
     """
 
     def start(self, stage: str, total: int | None) -> None: ...
@@ -312,7 +310,7 @@ class GraphSource(ChunkSource, Protocol):
 
 
 class QAPairSource(Protocol):
-    """Looks up the pairs that were made of chunks in advance.
+    """Looks up question-answer pairs that kraq made from chunks in advance.
 
     >>> from kraq_dspy import Workspace
     >>> Workspace.open("ada.kraq").stored_pairs.pairs_of(["ada"])  # before `kraq precompute DIR qa-pairs`
@@ -324,7 +322,7 @@ class QAPairSource(Protocol):
 
 
 class PreparedAnswers(Protocol):
-    """What is served of an FAQ cache. Safe for threads.
+    """The approved answers of an FAQ cache. Safe for threads.
 
     >>> from kraq_dspy import Workspace
     >>> Workspace.open("ada.kraq").answers.exact("Where did Ada live?") is None  # nothing was prepared
@@ -376,10 +374,10 @@ class IndexView(ChunkSource, QuestionSource, Protocol):
 
 
 class Space(Protocol):
-    """What a declaration may ask of an opened index, to make its program or retriever: a `Workspace` is one.
+    """An open index, as the declarations of programs and retrievers see it. A `Workspace` is one.
 
-    Everything here is a view: of the whole index, or of what its scope lets it read. A program that takes nothing else
-    cannot read past it. What has to be prepared first raises IndexStateError, which names the command.
+    A space shows the whole index, or only the documents that a scope may read. A program that uses nothing else
+    cannot read other documents. A method that needs a preparation raises IndexStateError, which names the command.
 
         def make_quoting(space: Space, retrieve: Retriever, options: QuotingOptions) -> QuotingRAG:
             return QuotingRAG(retrieve, space.questions())

@@ -29,7 +29,7 @@ STATEMENTS, MENTIONS, SEARCH, JUDGED = "statements", "mentions", "search", "judg
 
 
 def content_id(*parts: str) -> str:
-    """32 hexadecimal digits (a valid UUID without dashes) that depend on `parts` and their order alone."""
+    """Return 32 hexadecimal digits (a valid UUID without dashes) that depend on `parts` and their order alone."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
@@ -46,7 +46,12 @@ def _brief(text: str, length: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of a document. Its section begins at `start`, in characters of the text; `level` 1 is the broadest.
+    """A heading of a document. Its section begins at `start`.
+
+    Attributes:
+        start: position in the document's text, in characters from 0.
+        level: 1 is the broadest.
+        text: the words of the heading.
 
     >>> Heading(start=0, level=1, text="Life")
     Heading(start=0, level=1, text='Life')
@@ -59,16 +64,22 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded.
+    """One text of the corpus.
+
+    Attributes:
+        id: the corpus gives it; unique in an index.
+        title: "" if there is none.
+        text: the whole text, normalized to NFC.
+        source: its file, relative to the loaded folder; "" for a text from Python.
+        metadata: further columns of its row; retrievers filter by them.
+        headings: headings of Markdown, a web page or a PDF's outline, in reading order.
+        left_out: lines of a web page outside its text, such as menus. For an office file or a mail,
+            sentences about hidden or unread parts ("1 hidden row of sheet 'Fares'").
+        labels: who may read it (`Scope`). Once one document of an index has labels, only the owner
+            reads documents without any.
 
     >>> Document("ada", "Ada Lovelace", "Ada wrote notes.", metadata={"year": 1843})
     Document('ada', 'Ada Lovelace', 16 characters)
-
-    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order.
-    `left_out` are lines of a web page that do not belong to its text, such as menus and notices. Of an
-    office file or a mail it says in words what is hidden or not read ("1 hidden row of sheet 'Fares'").
-    `labels` say who may read it (`Scope`). Once one document of an index has labels, only the owner
-    reads documents without any.
     """
 
     id: str
@@ -90,14 +101,23 @@ _UNDERLINE = re.compile(r"\A[ \t]*[=-]{3,}[ \t]*\n")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A span of a document: `text == document.text[start:end]`, in characters.
+    """A passage of a document: `text == document.text[start:end]`.
+
+    Attributes:
+        id: a hash of the document's id, the title and the text.
+        document_id: the document's id.
+        position: number of the chunk in its document, from 0.
+        start: its first character in the document's text.
+        end: the character after its last one.
+        text: the passage.
+        n_tokens: tokens of the text (cl100k_base).
+        title: the document's title.
+        metadata: the document's metadata.
+        headings: first the sections that contain the beginning of the text, from broad to narrow;
+            then the headings inside the text.
 
     >>> Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4, title="Ada Lovelace").passage
     'Ada Lovelace\\nAda wrote notes.'
-
-    `position` counts the chunks of a document from 0. `title` is the document's title. `headings`
-    are first the sections that contain the beginning of the text, from broad to narrow, then the
-    headings inside the text.
     """
 
     id: str
@@ -177,10 +197,16 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A node of the graph: one thing, however many ways the corpus writes it.
+    """A node of the graph: one thing, with all spellings of its name.
 
-    `names` holds every spelling that kraq merged into it, `name` first. `chunk_ids` are in reading
-    order.
+    Attributes:
+        id: a hash of the name.
+        name: the most frequent spelling.
+        type: such as "person"; "phrase" for a noun phrase that a parser found.
+        description: what the passages say about it; "" if they say nothing.
+        names: every spelling that kraq merged, `name` first.
+        chunk_ids: the passages that name it, in reading order.
+        degree: the number of its relationships.
 
     >>> Entity("e1", "Ada Lovelace", "person", "She wrote notes.", ("Ada Lovelace", "Ada"), ("c1",))
     Entity('Ada Lovelace', 'person', 1 chunk)
@@ -200,7 +226,16 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A directed edge between two entities. `weight` counts how often the corpus states it.
+    """A directed edge between two entities.
+
+    Attributes:
+        id: a hash of its ends and its predicate.
+        source_id: the entity at which it begins.
+        target_id: the entity at which it ends.
+        predicate: a verb or a short phrase, such as "met".
+        description: what the passages say about it.
+        weight: how often the corpus states it.
+        chunk_ids: the passages that state it, in reading order.
 
     >>> Relationship("r1", "e1", "e2", "met", "Ada met Charles.", 2.0, ("c1", "c4")).predicate
     'met'
@@ -217,7 +252,14 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact that the corpus states about an entity, or about its link to the entity `object_id`.
+    """A fact that the corpus states about an entity, or about two entities.
+
+    Attributes:
+        id: a hash of the entities, the statement and the passage.
+        entity_id: the entity that the fact is about.
+        statement: the fact, as a sentence.
+        chunk_id: the passage that states it.
+        object_id: a second entity; None if the fact is about one entity.
 
     >>> sorted(Claim("f1", "e1", "Ada met Charles in 1833.", "c1", object_id="e2").pair)
     ['e1', 'e2']
@@ -254,12 +296,20 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """Entities linked more to each other than to the rest of the graph.
+    """Entities that are linked more to each other than to the rest of the graph.
 
-    `level` 0 is the broadest. There, the entities of a document that nothing links beyond one chunk
-    form one community. `chunk_ids` name the chunks that state its relationships, and those of its
-    entities without a relationship, in reading order. A community that Leiden does not split has no
-    children, and deeper levels do not repeat it.
+    A community that Leiden does not split has no children; deeper levels do not repeat it. On level
+    0, the entities of a document that nothing links beyond one chunk form one community.
+
+    Attributes:
+        id: a hash of its entities.
+        level: 0 is the broadest.
+        parent_id: the community that it is a part of; None on level 0.
+        child_ids: its parts on the next level; () for a leaf.
+        entity_ids: its entities.
+        relationship_ids: the relationships between its entities.
+        chunk_ids: the passages that state its relationships, and those of its entities without a
+            relationship, in reading order.
 
     >>> Community("m1", 0, None, (), ("e1", "e2"), ("r1",), ("c1",)).is_leaf
     True
@@ -309,7 +359,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a community is about. `model` names the model that wrote it, or the import it came from.
+    """What a community is about.
+
+    Attributes:
+        community_id: the community.
+        title: a few words.
+        text: the summary.
+        findings: its key facts.
+        model: the model that wrote it, or the import that it came from.
 
     >>> Summary("m1", "Ada and Charles", "They worked on an engine.")
     Summary('Ada and Charles', 'They worked on an engine.')
@@ -327,15 +384,23 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A representative question about a community (`source` "kraq") or random chunks (`source`
-    "random").
+    """A representative question about a community, or about random passages.
 
-    `chunk_ids` and `document_ids` are the group that it stands for. `evidence` are the ids of those
-    of its chunks that answer it, best first; `evidence_by` says how they are known: "statements" (a
-    statement of them answers it), "mentions" (they have all its words), "search" (a search for the
-    question finds them) or "judge" (a model chose among what was found). `duplicate_of` is the id of
-    an earlier question that asks the same, or None. `level` is -1 for random questions. `names` are
-    the central entities of the community or the chunks, the most central first.
+    Attributes:
+        id: a hash of its text and its group.
+        text: the question.
+        source: "kraq" for a community, "random" for random passages.
+        community_id: the community; None for random passages.
+        level: the community's level; -1 for random passages.
+        chunk_ids: the group of passages that it stands for.
+        document_ids: the documents of these passages.
+        model: the model that wrote it; "parse" for the parser, "topic" if the text is only a topic.
+        duplicate_of: the id of an earlier question that asks the same; None if there is none.
+        names: the central entities of the group, the most central first.
+        evidence: the passages of the group that answer it, best first.
+        evidence_by: how kraq knows the evidence. "statements": a statement of the passage answers
+            the question. "mentions": the passage has all its words. "search": a search for the
+            question finds the passage. "judge": a model confirmed the passage.
 
     >>> question = Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1", "c2"), ("ada",), evidence=("c2",))
     >>> question.share, question.with_names(8)
@@ -377,11 +442,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that a retriever found. `score` grows with relevance; its scale is the retriever's own.
+    """A passage that a retriever found. A prompt shows a hit as its passage, so you can pass a list of
+    hits to a `dspy.Predict`.
 
-    `query` is the text that found it: the user's question or an auxiliary one. `why` names the path
-    in one word ("dense", "bm25", "auxiliary", ...). A prompt shows a hit as its passage, so you can
-    pass a list of hits to a `dspy.Predict`.
+    Attributes:
+        chunk: the passage.
+        score: grows with relevance; its scale is the retriever's own.
+        query: the text that found it: the user's question or an auxiliary one.
+        why: how it was found, in one word ("dense", "bm25", "auxiliary", ...).
 
     >>> Hit(Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4), 0.5, "Who wrote notes?")
     Hit(0.500, 'ada', 'Ada wrote notes.', 'dense')
@@ -416,8 +484,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class QuestionHit:
-    """A stored question near another one. `similarity` is the cosine of their embeddings, in [-1,
-    1].
+    """A stored question near another question.
+
+    Attributes:
+        question: the stored question.
+        similarity: the cosine of both embeddings, in [-1, 1].
 
     >>> QuestionHit(Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1",), ("ada",)), 0.9)
     QuestionHit(0.900, 'Who met Ada?')
@@ -485,13 +556,23 @@ class AnswerEvidence:
 
 @dataclass(frozen=True, slots=True)
 class FaqEntry:
-    """A question with its prepared answer. `number` never changes; `version` counts changes from 1.
+    """A question with its prepared answer.
 
-    `status` is "approved" (kraq gives the answer), "pending" (it waits for an answer, or for
-    approval of the one it has) or "stale" (a source document has changed). `origin` is "person",
-    "import", "failed", "answered", "kraq" or "synthetic". If a program failed at the question,
-    `given` is what it said, `evidence` what it saw, `asked` how often it failed, and `failure` the
-    class of the last failure (`programs.qa_search.program`).
+    Attributes:
+        number: never changes.
+        question: the question.
+        answer: the prepared answer; "" if there is none yet.
+        status: "approved" (kraq gives the answer), "pending" (somebody has to answer or approve it)
+            or "stale" (a source document has changed).
+        sources: the documents that the answer rests on.
+        origin: "person", "import", "failed", "answered", "kraq" or "synthetic".
+        version: counts changes from 1.
+        changed_at: the time of the last change, in ISO 8601.
+        changed_by: who made the last change.
+        given: the program's answer, if a program failed at the question.
+        evidence: the passages that this program saw.
+        asked: how often a program failed at the question.
+        failure: the class of the last failure (`programs.qa_search.program`).
     """
 
     number: int
@@ -513,9 +594,14 @@ class FaqEntry:
 class GoldPassage:
     """A passage that answers a row of a test set: its place, and its text when kraq made the row.
 
-    `start` and `end` are characters of the document's text. `found_by` says how kraq knows it:
-    "source" (the question came from it), "twin" (its text is nearly that of a source), or the names
-    of the retrievers that found it, if it states the answer too.
+    Attributes:
+        chunk_id: the passage.
+        document_id: its document.
+        start: its first character in the document's text.
+        end: the character after its last one.
+        text_hash: a hash of its text.
+        found_by: "source" if the question came from the passage, "twin" if the passage has nearly
+            the text of a source; otherwise the retrievers that found it.
 
     >>> GoldPassage("c1", "ada", 0, 16, "5f3a", ("source",)).found_by
     ('source',)
@@ -538,15 +624,25 @@ MADE, OWN = "made", "own"
 class TestsetRow:
     """A question to measure a retrieval system with, and the evidence that answers it.
 
-    `type` is the kind of question ("fact", "bridge", "unanswerable", ...). Any of `answers` is
-    right; `answer_items` are the items of a list. A row without `answers` has none in the corpus
-    while the `hidden_documents` are hidden. `nuggets` are statements that a good answer to a broad
-    question makes. `overlap` is the share of the question's words that its passages contain.
-    `solved_by` names the retrievers that found all of its documents when kraq made the row.
-    `model` names the model that asked, or the one that worded what the parse had asked. `half` is
-    "made" for a row made of statements, "own" for a question of the index itself, "" for others.
-    `checks` names the checks that it passed. `status` is "new", "approved", "rejected" or "stale"
-    (its passages have changed); `kraq eval` skips rejected and stale rows.
+    Attributes:
+        id: a hash of its kind and its text.
+        question: the question.
+        type: its kind ("fact", "bridge", "unanswerable", ...).
+        answers: right answers, any of which is enough; () if the documents have none.
+        answer_items: the items of a list, each with its spellings.
+        supporting_ids: the documents that answer it.
+        hidden_documents: the documents without which it has no answer.
+        nuggets: statements that a good answer to a broad question makes.
+        passages: the gold passages.
+        community_id: the community that it is about; None if there is none.
+        community_level: the level of this community; -1 without one.
+        overlap: share of its words that its passages contain, in [0, 1].
+        solved_by: the retrievers that found all of its documents when kraq made it.
+        model: the model that wrote it, or put the parser's question into other words.
+        checks: the checks that it passed.
+        status: "new", "approved", "rejected" or "stale" (a passage has changed). `kraq eval` skips
+            rejected and stale rows.
+        half: "made" if it was made of statements, "own" for a question of the index, "" for others.
 
     >>> TestsetRow("t1", "Who met Ada?", "fact", ("Charles",), supporting_ids=("ada",)).is_answerable
     True
@@ -583,11 +679,15 @@ class TestsetRow:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item at which a stage failed. `item_id` is the record's id, or in the stage "load" a file
-    name.
+    """An item at which a stage failed.
 
-    `where` names the item for people: the file and passage, or the topic of a community. Only
-    reports set it.
+    Attributes:
+        stage: such as "extract"; "load" for reading a file.
+        item_id: the record's id; in the stage "load" a file name.
+        reason: the message of the error.
+        attempts: how often kraq tried.
+        where: names the item for people: the file and passage, or the topic of a community. Only
+            reports set it.
 
     >>> Failure("load", "notes.txt", "The file is empty.").attempts
     1
@@ -608,9 +708,13 @@ Record: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls to language models and their tokens. `+` adds up; `-` gives what came in between.
+    """Calls to language models, and their tokens. `+` adds two usages up; `-` gives the difference.
 
-    `cached_tokens` are the prompt tokens that a server reports as cached.
+    Attributes:
+        calls: the number of calls.
+        prompt_tokens: tokens of the prompts.
+        completion_tokens: tokens of the replies.
+        cached_tokens: the prompt tokens that a server reports as cached.
 
     >>> (Usage(1, 200, 30) + Usage(1, 100, 10)).prompt_tokens
     300

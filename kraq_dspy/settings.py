@@ -106,14 +106,14 @@ class ColumnSettings(Checked):
 
 @dataclass(frozen=True)
 class ChunkSettings(Checked):
-    """How kraq cuts documents into chunks. The defaults are from the KRAQ paper, section 2."""
+    """How kraq cuts documents into passages. The defaults are from the KRAQ paper, section 2."""
 
     section = "chunks"
 
     tokens: Positive = 300
-    """Maximum tokens of a chunk (cl100k_base)."""
+    """Maximum tokens of a passage (cl100k_base)."""
     overlap: int = 50
-    """Tokens that a chunk repeats from the previous one; fewer than `tokens`."""
+    """Tokens that a passage repeats from the previous one; fewer than `tokens`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,7 +138,7 @@ class RedactSettings(Checked):
 
 @dataclass(frozen=True)
 class ExtractSettings(Checked):
-    """How kraq extracts entities and relationships from chunks."""
+    """How kraq extracts entities and relationships from passages."""
 
     section = "extract"
 
@@ -208,7 +208,7 @@ class CommunitySettings(Checked):
     max_depth: Positive = 6
     """Maximum number of levels; level 0 is the broadest."""
     by_document: bool = True
-    """Join the communities of level 0 whose entities are all in one chunk into one community for
+    """Join the communities of level 0 whose entities are all in one passage into one community for
     each document (the papers do not)."""
     resolution: NotNegative = 1.0
     """Resolution of "leiden": higher values make more and smaller communities."""
@@ -262,9 +262,9 @@ class QuestionSettings(Checked):
     """Number of central entities of a community to keep with its question, for `combined` with
     the option `names`."""
     random_least: Positive = 2
-    """Minimum chunks for a question of the Random baseline (the thesis draws 3 to 7)."""
+    """Minimum passages for a question of the Random baseline (the thesis draws 3 to 7)."""
     random_most: Positive = 7
-    """Maximum chunks for such a question."""
+    """Maximum passages for such a question."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -509,7 +509,26 @@ class StoreSettings(Checked):
 
 @dataclass(frozen=True)
 class Settings(Checked):
-    """The content of `kraq.toml`. A missing role falls back to [roles.default].
+    """The content of `kraq.toml`. Each attribute is a section; docs/reference/settings.md lists the keys.
+
+    Attributes:
+        corpus: columns, encoding and limits of files.
+        columns: columns of files of questions.
+        chunks: the size of passages.
+        redact: what kraq strikes out of documents.
+        extract: how kraq reads entities and relationships.
+        resolve: which names kraq merges.
+        communities: the algorithm and the sizes.
+        summaries: which communities get a summary, and from what.
+        questions: who writes the questions, and how many.
+        refusals: which questions kraq refuses.
+        encoder: the sentence encoder.
+        instructed: the encoder of Efficient Speculative RAG.
+        ask: the defaults of `kraq ask`.
+        k2rag: the summarized corpus of K2RAG.
+        run: concurrency, limits and the place of model calls.
+        store: where the vectors are.
+        roles: the models by role; a missing role falls back to "default".
 
     >>> Settings(chunks=ChunkSettings(tokens=200)).chunks.overlap
     50

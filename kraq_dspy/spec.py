@@ -23,7 +23,7 @@ from kraq_dspy.ports import Retriever, Space as Space
 
 @dataclass(frozen=True)
 class NoOptions:
-    """The options of what has none."""
+    """The options of a program or retriever without options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +99,20 @@ class ProgramSpec(Generic[Options, Part]):
         make: makes the program: `make(space, part, options)`, where `space` is an opened index.
         class_name: the name of the program's class.
         options: the dataclass of its options.
-        takes: what `part` is: a "retriever"; another "program", which the option `over` names; or "nothing".
-            The other program gets the options that this one does not have.
+        takes: what `part` is: "retriever", "program" or "nothing". The option `over` names the other program, which
+            gets all options that this one does not have.
         prepared: what `kraq precompute` makes for it.
-        needs_prepared: whether it needs that with some options.
+        needs_prepared: reads from the options whether the program needs `prepared`.
         role: the role whose model its steps call.
         roles: the steps that call another role's model, by attribute.
         budget: reads the number of passages of a question from the options.
         calls_at_once: reads the number of concurrent model calls from the options.
-        settings: sections of kraq.toml that it reads besides its roles.
+        settings: sections of kraq.toml that the program reads, besides roles.
         keys: keys of its prediction besides `answer`, `hits` and `timings`.
-        seconds: reads the timings of a prediction.
+        seconds: reads the seconds by stage from a prediction.
         notes: makes lines that say what a prediction rests on. Without it, `keys` are shown.
         measured: options to measure the program with, if they differ from the defaults.
-        paper_retriever: the retriever of the papers' tables. Users get the default one of the index.
+        paper_retriever: the retriever in the papers' tables; elsewhere it is the default of the index.
         source: the paper that it is from.
 
     >>> ProgramSpec("quoting", "Answers with a quotation.", make, "QuotingRAG", QuotingOptions)  # doctest: +SKIP

@@ -60,9 +60,9 @@ class ProgramState:
 
 
 class SavableModule(dspy.Module):
-    """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
+    """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads this file.
 
-    Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
+    `save` includes compiled parts of the module, which DSPy's own `save` leaves out. It does not include models.
     """
 
     __signature__: inspect.Signature | None

@@ -51,11 +51,11 @@ THREADS = 16
 
 
 class BrokenContractError(AssertionError):
-    """A part does not do what the others rely on."""
+    """A retriever, store, model or program breaks its contract."""
 
 
 class QualityError(AssertionError):
-    """A system is not as good as was asked of it."""
+    """A system scored lower than `assert_quality` requires."""
 
 
 def assert_quality(
@@ -67,14 +67,14 @@ def assert_quality(
     out: str | Path | None = None,
     **options: Any,
 ) -> Evaluation:
-    """Evaluate systems, and fail if they are not good enough, as a test in CI does.
+    """Evaluate systems, and raise an error if they are not good enough. Use it in a test.
 
     Args:
         systems: the systems, as `kraq_dspy.evaluate` takes them.
         devset: the questions.
         at_least: the least mean, by metric.
-        no_worse_than: the folder of a run that must not be better (`kraq_dspy.eval.gate.worse_checks`).
-        out: the folder of this run, to be the base of later ones. Without it, nothing is kept.
+        no_worse_than: the folder of an earlier run. This run must not be worse (`kraq_dspy.eval.gate.worse_checks`).
+        out: the folder for this run. Later runs can compare with it.
         **options: further arguments of `kraq_dspy.evaluate`.
 
     Returns:
@@ -147,7 +147,9 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
 
 
 def check_store(store: VectorStore) -> None:
-    """The contract of `ports.VectorStore`, on an empty store of three dimensions or more. It is left empty.
+    """Check that a vector store keeps the contract of `ports.VectorStore`.
+
+    Pass an empty store of three dimensions or more. The check leaves the store empty.
 
     >>> from kraq_dspy.asset.store.vectors import LocalVectorStore
     >>> check_store(LocalVectorStore(Path("points"), dimension=3))
@@ -207,10 +209,11 @@ def _ids_of(hits: Sequence[tuple[str, float]]) -> list[str]:
 
 
 def check_engine(lm: dspy.BaseLM) -> None:
-    """Check what the stages ask of a model: one answer in both forms, of its own request in every
-    thread, and copied safely.
+    """Check that a model works with the stages of kraq.
 
-    Give it a model that answers the same request alike (temperature 0), and replies in DSPy's chat format.
+    The model must give the same answer in its synchronous and its asynchronous form, answer each thread's own
+    request, and survive a copy. Pass a model that gives the same answer to the same request (temperature 0), in
+    DSPy's chat format.
 
     >>> check_engine(dspy.LM("openai/gpt-4o-mini", temperature=0))  # doctest: +SKIP
     """
@@ -242,8 +245,8 @@ def check_program(program: dspy.Module, question: str) -> None:
     """Check that a program keeps the contract on which `Workspace`, tables and optimizers rely.
 
     Args:
-        program: the program. Run the check inside `dspy.context(lm=...)` with a model that always answers
-            alike.
+        program: the program. Run the check inside `dspy.context(lm=...)`, with a model that gives the same answer
+            each time.
         question: a question that it can answer.
 
     Raises:
@@ -279,12 +282,12 @@ def check_program(program: dspy.Module, question: str) -> None:
 
 @dataclass(frozen=True)
 class ScopeReport:
-    """What `check_scope` looked at.
+    """The number of outputs and prompts that `check_scope` examined.
 
     Attributes:
         outputs: the number of outputs of programs, retrievers and the rest.
         prompts: the number of prompts.
-        left_out: what could not be asked, such as programs whose data was not prepared, with the reason.
+        left_out: the programs and retrievers that could not run, each with the reason.
     """
 
     outputs: int
@@ -301,25 +304,25 @@ def check_scope(
     programs: Sequence[str] | None = None,
     retrievers: Sequence[str] | None = None,
 ) -> ScopeReport:
-    """Check that nothing that a scope may not read comes out of the index, or into a prompt.
+    """Check that no output and no prompt contains text from documents that a scope may not read.
 
     Args:
         space: the open index, with the models that the programs use.
         scope: the scope.
         secrets: words and names, in any case, of documents that the scope may not read, and of no others.
-        questions: questions that lead near the secrets without naming them.
+        questions: questions about the secrets that do not contain them.
         programs: names of programs; by default all of this library.
         retrievers: names of retrievers; by default all of this library.
 
     Returns:
-        How many outputs and prompts it looked at, and what it could not ask.
+        The number of examined outputs and prompts, and what could not run.
 
     Raises:
         BrokenContractError: says where a secret came out.
-        ValueError: if no secret is in what the owner may read, so that the check would show nothing.
+        ValueError: if the documents of the owner contain none of the secrets.
 
-    It reads answers, hits, notes and all else of a prediction, the text of errors, prompts, starters, and
-    every record and file of the view.
+    The check reads every field of each prediction, the text of errors, prompts, starters, and every record and file
+    of the view.
 
         def test_the_board_s_papers_stay_with_the_board() -> None:
             with kraq.Workspace.open("docs.kraq") as space:

@@ -17,10 +17,9 @@ FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md
 
 HEAD = """# Commands
 
-Written by `python scripts/commands_reference.py` from the code; a test checks that it is up to date. `kraq --help`
-and `kraq COMMAND --help-all` say the same; `--help` shows the ten options that most people use. Every command ends
-with 0 when it is done, 1 when it failed, 2 for wrong use or settings, and 130 when it was interrupted. `kraq
---install-completion` completes commands, options and names.
+Written by `python scripts/commands_reference.py` from the code. `kraq COMMAND --help-all` says the same; `--help` shows
+the ten options that most people use. Every command ends with 0 when it is done, 1 when it failed, 2 for wrong use or
+settings, and 130 when it was interrupted. `kraq --install-completion` completes commands, options and names.
 """
 
 
@@ -30,17 +29,31 @@ VALUES = {
 }  # fmt: skip
 """What stands for a value in place of typer's name of its type."""
 
+BUNDLES = {
+    "model options": ("--config", "--trust", "--lm", "--api-base"),
+    "columns of a corpus": (
+        "--text-column", "--title-column", "--id-column", "--acl-column", "--labels", "--encoding",
+    ),
+    "columns of questions": ("--question-column", "--answer-column", "--documents-column"),
+    "limits": ("--max-calls", "--max-tokens", "--max-cost"),
+    "who asks": ("--owner", "--scope"),
+    "choice of a program": ("--program", "--retriever", "--k", "-P", "--retriever-option", "--programs"),
+    "encoder": ("--encoder", "--encoder-api-base"),
+}  # fmt: skip
+"""Options that commands share as a whole, by a name for all of them."""
+
 
 def reference() -> str:
     """The page: groups, commands and options in the order of help; what many commands share, once before them."""
     root: Any = get_command(make_app())
     context = typer.Context(root, info_name="kraq")
+    _load(root)
     names = [name for commands in COMMANDS.values() for name in commands]
     rows_of = {name: _rows_of_leaves(root.commands[name], f"kraq {name}") for name in names}
     shared = _common([list(dict.fromkeys(itertools.chain(*leaves))) for leaves in rows_of.values()], set())
     parts = [
-        HEAD, _overview(root), "## Options of every command", "\n".join(_rows(root.params, context)),
-        "## What several commands take", "\n".join(shared),
+        HEAD, "## Options of every command", "\n".join(_rows(root.params, context)),
+        "## What several commands take", *_bundled(shared),
     ]  # fmt: skip
     for panel, commands in COMMANDS.items():
         parts.append(f"## {panel}")
@@ -50,15 +63,10 @@ def reference() -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _overview(root: Any) -> str:
-    """Each command with the first sentence of its help, groups in one row with the names of what they hold."""
-    rows = ["| command | does |", "|---|---|"]
-    for commands in COMMANDS.values():
-        for name in commands:
-            member = root.commands[name]
-            words = " ".join(("kraq", name, "\\|".join(getattr(member, "commands", ())))).strip()
-            rows.append(f"| `{words}` | {_text(member.help).splitlines()[0]} |")
-    return "\n".join(rows)
+def _load(group: Any) -> None:
+    """Import the modules of all commands, so that their options and help are there."""
+    for member in group.commands.values():
+        _load(member) if hasattr(member, "commands") else member.load()
 
 
 def _rows_of_leaves(command: Any, words: str) -> list[list[str]]:
@@ -78,6 +86,22 @@ def _common(lists: Sequence[Sequence[str]], known: set[str]) -> list[str]:
     return [row for row in counts if row in chosen.values()]
 
 
+def _bundled(shared: Sequence[str]) -> Iterator[str]:
+    """The shared lines, each bundle below its name and the others first."""
+    bundled = set(itertools.chain(*BUNDLES.values()))
+    yield "\n".join(row for row in shared if _name(row) not in bundled)
+    for title, names in BUNDLES.items():
+        yield f"{title.capitalize()}:"
+        yield "\n".join(row for row in shared if _name(row) in names)
+
+
+def _names_of(options: Sequence[str]) -> list[str]:
+    """The options in backquotes, whole bundles by their names."""
+    whole = {title: names for title, names in BUNDLES.items() if set(names) <= set(options)}
+    left = [f"`{option}`" for option in options if option not in set(itertools.chain(*whole.values()))]
+    return [*whole, *left]
+
+
 def _name(row: str) -> str:
     return row.partition("`")[2].partition("`")[0]
 
@@ -95,7 +119,7 @@ def _sections(command: Any, words: str, shared: set[str], of_group: Sequence[str
     )
     rows = _rows(command.params, context)
     own = [row for row in rows if row not in shared]
-    also = [f"`{_name(row)}`" for row in rows if row in shared and _name(row).startswith("-")]
+    also = _names_of([_name(row) for row in rows if row in shared and _name(row).startswith("-")])
     parts = [f"### `{f'{words} {arguments}'.strip()}`", _text(command.help)]
     parts += ["\n".join(own)] if own else []
     parts += [f"Also: {', '.join(also)}."] if also else []

@@ -17,27 +17,27 @@ IN_PREDICTIONS = (
     "StageSeconds", "Draft", "FailedDraft", "Score", "SubAnswer", "FaqSearch", "Rejected",
 )  # fmt: skip
 """What predictions hold besides records, and stands beside the program that makes it."""
+PROPERTY = "  # property"
+ATTRIBUTES = r"(?m)^Attributes:\n((?: {4}.*\n?)+)\n?"
 
 HEAD = """# Data model
 
 <!-- Written by scripts/datamodel_reference.py from kraq_dspy/records.py and the programs: change it there. -->
 
-Every record is a frozen dataclass. `kraq_dspy/records.py` defines them all, in the order in which the
-pipeline makes them:
+Every record is a frozen dataclass. `kraq_dspy/records.py` defines the records in the order in which kraq makes them:
 
 Document → Chunk → Extraction → Entity, Relationship, Claim → Community → Summary → Question → Hit.
 
-Ids point back: a question names its community, its chunks and its documents. Apart from document ids, which come with
-the corpus, an id is a hash of content. In an open index, `index.all(Chunk)` yields the records of a kind and
+A `Chunk` is what the guide calls a passage. In an open index, `index.all(Chunk)` yields the records of a kind, and
 `index.count(Chunk)` counts them.
 """
 PREDICTIONS = """
 ## Predictions
 
 Every program returns a `dspy.Prediction` with `answer` (text), `hits` (a sequence of `Hit`) and `timings` (seconds by
-stage, "wall" all together). `Workspace.ask` adds `next_questions`, up to three
-`SuggestedQuestion`: a stored question near the one that was asked (`question`), the passage of its community that a
-search for it finds first (`passage`), and their cosine (`similarity`). The program's own keys:
+stage; "wall" for the whole question). `Workspace.ask` adds `next_questions`: up to three `SuggestedQuestion`s. Each has
+a stored question near yours (`question`), the first passage for it (`passage`), and the cosine of both questions
+(`similarity`).
 """
 
 
@@ -45,37 +45,51 @@ def page() -> str:
     parts = [HEAD, "\n## Records\n"]
     body = ast.parse((PACKAGE / "records.py").read_text("utf-8")).body
     parts += [section(node) for node in body if isinstance(node, ast.ClassDef)]
-    parts += [PREDICTIONS, "\n", prediction_table(), "\n"]
-    classes = dict.fromkeys(spec.class_name for spec in PROGRAMS.own.values())
-    parts += [
-        f"\n### In a prediction of {name}\n\n{wrapped(told_of_prediction(class_named(name)))}\n" for name in classes
-    ]
+    parts += [PREDICTIONS, *map(prediction, PROGRAMS.own.values())]
     parts += ["\n### Types in predictions\n"]
     parts += [section(class_named(name), level=4) for name in IN_PREDICTIONS]
     return "".join(parts)
 
 
 def section(record: ast.ClassDef, level: int = 3) -> str:
-    """The class's docstring, and a row for each field and property."""
-    rows = ["| field | type | default |", "|---|---|---|", *fields(record)]
-    return f"\n{'#' * level} {record.name}\n\n{wrapped(ast.get_docstring(record) or '')}\n\n" + "\n".join(rows) + "\n"
+    """The class's docstring and its fields: a list if the docstring describes them, otherwise a block of code."""
+    text = ast.get_docstring(record) or ""
+    described = descriptions(text)
+    text = re.sub(ATTRIBUTES, "", text)
+    if described:
+        shown = "\n".join(
+            f"- `{name}{rest.replace(PROPERTY, '')}`"
+            + (" (property)" if PROPERTY in rest else f": {described[name]}" if name in described else "")
+            for name, rest in fields(record)
+        )
+    else:
+        shown = "\n".join(["```py", *(name + rest for name, rest in fields(record)), "```"])
+    return f"\n{'#' * level} {record.name}\n\n{wrapped(text)}\n\n{shown}\n"
 
 
-def fields(record: ast.ClassDef) -> Iterator[str]:
+def descriptions(docstring: str) -> dict[str, str]:
+    """What the section "Attributes" says of each field, on one line."""
+    section = re.search(ATTRIBUTES, docstring)
+    found = re.findall(r"(?m)^    (\w+): (.+(?:\n {8}.+)*)", section[1] if section else "")
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+def fields(record: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """The name of each field and property, and what stands behind it: its type and its default."""
     for node in record.body:
         if isinstance(node, ast.AnnAssign):
-            default = f"`{default_of(node.value)}`" if node.value is not None else ""
-            yield f"| `{ast.unparse(node.target)}` | {code(node.annotation)} | {default} |"
+            default = f" = {default_of(node.value)}" if node.value is not None else ""
+            yield ast.unparse(node.target), f": {annotation(node.annotation)}{default}"
         elif isinstance(node, ast.FunctionDef) and node.returns is not None and is_property(node):
-            yield f"| `{node.name}` (property) | {code(node.returns)} | |"
+            yield node.name, f": {annotation(node.returns)}{PROPERTY}"
 
 
 def is_property(node: ast.FunctionDef) -> bool:
     return any(ast.unparse(decorator) == "property" for decorator in node.decorator_list)
 
 
-def code(annotation: ast.expr) -> str:
-    return f"`{ast.unparse(annotation).strip(chr(39))}`".replace("|", "\\|")
+def annotation(node: ast.expr) -> str:
+    return ast.unparse(node).strip("'")
 
 
 def default_of(value: ast.expr) -> str:
@@ -85,17 +99,9 @@ def default_of(value: ast.expr) -> str:
     return "computed" if "init=False" in text else factories.get(text, text)
 
 
-def prediction_table() -> str:
-    rows = ["| `--program` | class | keys besides `answer`, `hits`, `timings` |", "|---|---|---|"]
-    return "\n".join([*rows, *map(prediction_row, PROGRAMS.own.values())])
-
-
-def prediction_row(spec: ProgramSpec) -> str:
-    anchor = f"#in-a-prediction-of-{spec.class_name.lower()}"
-    keys = ", ".join(f"`{key}`" for key in spec.keys)
-    if spec.takes == "program":
-        keys += "; and those of the program behind it, if that answered"
-    return f"| `{spec.name}` | [`{spec.class_name}`]({anchor}) | {keys} |"
+def prediction(spec: ProgramSpec) -> str:
+    text = wrapped(told_of_prediction(class_named(spec.class_name)))
+    return f"\n### Prediction of `{spec.name}`\n\n{text}\n"
 
 
 def told_of_prediction(program: ast.ClassDef) -> str:

@@ -23,11 +23,26 @@ SIGNATURES = ROOT / "kraq_dspy" / "signatures" / "__init__.py"
 WIDTHS = (21, 52, 18)
 """Of the columns of the table in the signatures, in characters."""
 
+CALLS = {
+    "traditional": "1",
+    "combined": "1",
+    "speculative": "10",
+    "efficient": "10",
+    "graph-local": "1",
+    "graph-global": "1, and one for each 8,000 tokens of summaries",
+    "qa-rag": "3 to 13",
+    "k2rag": "about 12",
+    "qa-search": "0 to 2, and those of another program",
+    "naive-graph": "2",
+}
+"""Calls of a model for one question, with the programs' defaults."""
+
 
 def program_table() -> str:
-    rows = ["| `--program` | class | does | first run | source |", "|---|---|---|---|---|"]
+    rows = ["| `--program` | model calls | class | does | first run | source |", "|---|---|---|---|---|---|"]
     rows += [
-        f"| `{spec.name}` | `{spec.class_name}` | {spec.help} | {_prepared(spec)} | {spec.source} |"
+        f"| `{spec.name}` | {CALLS[spec.name]} | `{spec.class_name}` | {spec.help} | {_prepared(spec)} "
+        f"| {spec.source} |"
         for spec in PROGRAMS.own.values()
     ]
     return "\n".join(rows)

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import itertools
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ BEGINNING = """# Settings
 
 <!-- Written by scripts/settings_reference.py from kraq_dspy/settings.py: change it there. -->
 
-kraq reads `kraq.toml` of the current folder, or the file after `--config`, once. You may leave out any section and key;
-kraq rejects unknown ones by name. Options of the command line win over the file.
+kraq reads `kraq.toml` of the current folder, or the file after `--config`. You may leave out any section and key.
+kraq rejects unknown keys by name. Options of the command line have priority over the file. Each line below has a key
+with its default, and in parentheses the values that the key takes. A key without a default is unset.
 
-`preset = "thrifty"`, before the first section, takes the place of some defaults: an index for six times the corpus's
-tokens in prompts instead of nine and a half ([what it costs](../results.md#cost-and-growth)).
+`preset = "thrifty"`, before the first section, changes some defaults. An index then takes about six prompt tokens for
+each token of the corpus instead of nine ([figures](../results.md#other-systems)).
 """
 
 
@@ -38,11 +40,18 @@ def page() -> str:
 
 
 def lines(kind: type) -> str:
-    """One line a key: its default, what it takes, its description."""
+    """One line a key: its default, what it takes unless the default says so, its description."""
     described = descriptions(kind)
     rows = []
     for key, option in options_of(kind).items():
-        rows.append(f"- `{key}`, {option.takes}, default {default_in_toml(option.default)}: {described[key]}")
+        takes = re.sub(r"^(?:text|true or false|a (?:whole )?number|one of)(?:, | |$)", "", option.takes)
+        if option.default is None:
+            shown = f"`{key}`, {option.takes}"
+        elif takes:
+            shown = f"`{key} = {in_toml(option.default)}` ({takes})"
+        else:
+            shown = f"`{key} = {in_toml(option.default)}`"
+        rows.append(f"- {shown}: {described[key]}")
     return "\n".join(rows) + "\n"
 
 
@@ -56,12 +65,10 @@ def descriptions(kind: type) -> dict[str, str]:
     }
 
 
-def default_in_toml(value: Any) -> str:
-    if value is None:
-        return "unset"
+def in_toml(value: Any) -> str:
     if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 if __name__ == "__main__":

@@ -55,13 +55,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 HEAVY = {
     "torch": r"(import|from|importorskip\(.) ?(torch|transformers|sentence_transformers|peft)|tiny_models|\bfinetune\b",
     "clients": r"(import|from|importorskip\(.) ?(litellm|langchain|llama_index)",
+    "sources": r"tests\.(sources|patterns) import|ast\.parse|rglob\(\"\*\.py",
 }
-"""Libraries that take seconds to load: what the text of a test file has that loads them."""
+"""What takes seconds to load, libraries and the package's sources: what the text of a test file has that loads it."""
 
 
 @cache
 def worker_group(file: Path) -> str:
-    """The library that the tests of a file load, so that one worker alone loads it; else the file."""
+    """What takes seconds to load for the tests of a file, so that one worker alone loads it; else the file."""
     text = file.read_text("utf-8")
     return next((library for library, loads in HEAVY.items() if re.search(loads, text)), str(file))
 

@@ -5,7 +5,6 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +23,6 @@ PLACES = (
     "kraq_dspy.workspace",
 )
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-WITHOUT = Path(__file__).with_name("without_docstrings.txt").read_text("utf-8").split()
-"""Those that do not say so yet. Take names out; add none."""
 
 
 def callables() -> dict[str, Any]:
@@ -77,11 +74,7 @@ def lacking(name: str, value: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(callables()))
 def test_a_docstring_says_what_each_argument_is(name: str) -> None:
-    lost = lacking(name, callables()[name])
-    if name in WITHOUT:
-        assert lost, f"{name} says it all now: take it out of WITHOUT"
-    else:
-        assert lost == []
+    assert lacking(name, callables()[name]) == []
 
 
 def test_what_is_not_described_is_seen() -> None:

@@ -16,7 +16,7 @@ def test_the_tables_are_those_of_the_declarations() -> None:
     spec.loader.exec_module(script)
     for page, text in script.written().items():
         assert page.read_text("utf-8") == text, "run: python scripts/readme_tables.py"
-    assert "| `efficient` | `EfficientSpeculativeRAG` |" in script.PROGRAMS_PAGE.read_text("utf-8")
+    assert "| `efficient` | 10 | `EfficientSpeculativeRAG` |" in script.PROGRAMS_PAGE.read_text("utf-8")
     assert "| gleaning | `FindMissedElements` | `SingleStep` |" in script.STEPS_PAGE.read_text("utf-8")
     with pytest.raises(ValueError, match="expected it once"):
         script.with_block("no markers", "programs", "")

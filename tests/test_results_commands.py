@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 
-from kraq_dspy.apps.cli.commands import add_commands
+from kraq_dspy.apps.cli.program import make_app
 from tests.test_docs import anchor
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,9 +94,7 @@ MENTIONED = sorted({(page.name, command) for page in PAGES for command in mentio
 
 @pytest.fixture(scope="module")
 def program() -> Any:
-    app = typer.Typer()
-    add_commands(app)
-    return typer.main.get_command(app)
+    return typer.main.get_command(make_app())
 
 
 def parse(command: Any, words: list[str], parent: Any = None) -> None:

@@ -35,7 +35,8 @@ _BLOCKING = object()
 
 
 def blocking(body: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
-    """The synchronous form of a coroutine function that waits for nothing but `call`, `at_once` and others like it.
+    """Make the synchronous form of a coroutine function. The function may only wait for `call`, `at_once` and similar
+    functions.
 
     >>> async def alength(text: str) -> int:
     ...     return await call(len, text)
@@ -87,8 +88,8 @@ def is_blocking() -> Generator[None, object, bool]:
 
 
 async def call(work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """`work(...)`: a module by its own asynchronous form where the body is asynchronous, all else then in a thread, so
-    that neither retrieval nor arithmetic holds the loop up.
+    """Run `work(...)` as the caller runs. In asynchronous code, a module runs in its own asynchronous form, and other
+    work runs in a thread. So neither a search nor a computation blocks the event loop.
 
     >>> run(call(max, 2, 3))
     3

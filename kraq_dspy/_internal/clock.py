@@ -80,10 +80,11 @@ class AnswerListener(StreamListener):  # type: ignore[misc]
 
 
 def answer_listeners(program: dspy.Module) -> list[StreamListener]:
-    """One for the step that writes the program's `answer`, also if the program is a part of a module of your own; none
-    if the answer is chosen among drafts, or if several of your parts write one and none is called `answer`.
+    """Return the listener for `dspy.streamify` that hears the step that writes a program's `answer`.
 
-    For `dspy.streamify`. Like any listener it serves one stream at a time, and one after the other.
+    The program may be a part of your own module. The list is empty if the program chooses its answer among drafts, or
+    if several parts of your module write an answer and none of them is named `answer`. A listener serves one stream
+    at a time.
     """
     named = _answering_step(program)
     if named is None:

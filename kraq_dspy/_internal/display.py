@@ -21,7 +21,7 @@ def show(thing: Any) -> None:
     >>> kraq.show(space.ask("Who signed Executive Order 10925?"))  # doctest: +SKIP
 
     Args:
-        thing: what to show; anything else than these is shown as its fields, or as text.
+        thing: what to show. `show` prints other objects by their fields, or as text.
     """
     from rich import print as rich_print
 

@@ -149,11 +149,13 @@ BREAKS = (r"\n\s*\n", r"\n", r"(?<=[.!?。！？])\s*", r"\s+", r"")  # paragrap
 
 
 class FittingPredict(Step):
-    """A step that, where the prompt is too long, asks again with the first half of one of its inputs.
+    """A `dspy.Predict` that shortens its inputs if the prompt is too long.
 
-    For inputs that begin with what matters most: passages best first, elements most important first, a summary. Of a
-    list the last text is cut as well. With several inputs to shorten, a list is emptied before the next one is cut.
-    What is cut off is logged. Raises ContextWindowExceededError once there is nothing left to halve.
+    If the model rejects a prompt as too long, the step calls the model again with the first half of an input. So each
+    input should begin with its most important part: passages best first, or elements most important first. If a list
+    has one text left, the step halves that text. If several inputs can be shortened, the step empties one list before
+    it cuts the next input. The step logs what it cuts off. It raises ContextWindowExceededError if nothing is left to
+    halve.
 
     >>> step = FittingPredict("passages, question -> answer", shorten="passages")
     """

@@ -18,16 +18,17 @@ from kraq_dspy.workspace.workspace import Workspace
 
 
 def index_tools(space: Workspace) -> list[dspy.Tool]:
-    """The index as tools of an agent, none of which asks a language model: `search`, `starters`, `questions_about`,
-    `community`, `neighbours_of` and `read_document`, those of `kraq mcp`.
+    """Make tools for an agent from an index: `search`, `starters`, `questions_about`, `community`, `neighbours_of`
+    and
+    `read_document`. `kraq mcp` offers the same tools. None of them calls a language model.
 
     >>> with Workspace.open("ada.kraq") as space:
     ...     agent = dspy.ReAct("question -> answer", tools=index_tools(space))
     >>> sorted(agent.tools)[:3]
     ['community', 'finish', 'neighbours_of']
 
-    What a tool found is a line of JSON. An id that is not there raises UnknownRecordError, which `dspy.ReAct` shows
-    to its model.
+    A tool returns one line of JSON. For an unknown id, a tool raises UnknownRecordError, which `dspy.ReAct` shows to
+    its model.
     """
     tools = IndexTools(space, choose_program(DEFAULT_PROGRAM))
     return [dspy.Tool(_as_json(method), arg_desc=_descriptions(method)) for method in tools.looking_up]
@@ -51,16 +52,21 @@ def _descriptions(method: Callable[..., Any]) -> dict[str, str]:
 
 
 class PassageRetriever(dspy.Module):
-    """A retriever in the shape of `dspy.retrievers.Embeddings`: called with a query, it returns
-    `dspy.Prediction(passages=[...])`, best first, with `ids`, `scores` and `hits` beside them.
+    """A retriever with the interface of `dspy.retrievers.Embeddings`. A call with a query returns
+    `dspy.Prediction(passages=[...])`, best first, and also `ids`, `scores` and `hits`.
 
     >>> with Workspace.open("ada.kraq") as space:
     ...     search = PassageRetriever(space.retriever("bm25"), k=1)
     ...     print(search("Where did Ada live?").passages)
     ['Ada\\nAda lived in London.']
 
-    `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
-    chunks' metadata. Raises what `retrieve` raises, and ValueError for a `k` below 1.
+    Args:
+        retrieve: a retriever of a `Workspace`, or anything that `as_retriever` takes.
+        k: the number of passages, 1 or more.
+        filters: conditions on the metadata of chunks.
+
+    Raises:
+        ValueError: for a `k` below 1.
     """
 
     def __init__(self, retrieve: RetrieverLike, k: int = 5, filters: Filters | None = None) -> None:

@@ -25,8 +25,8 @@ NOBODY = ""
 
 @dataclass(frozen=True, init=False, slots=True)
 class Scope:
-    """The labels of a person who asks. The person may read each document that has one of them. A scope cannot be
-    changed.
+    """The labels of a person who asks. The person may read each document with one of these labels. A scope never
+    changes.
 
     Args:
         labels: one label or more, compared letter by letter in Unicode's form NFC.

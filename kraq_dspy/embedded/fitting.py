@@ -8,6 +8,7 @@ from kraq_dspy.errors import ModelError
 
 NUMBER = re.compile(r"(?<![\w.,])[-−]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.\d{1,30})?(?!\w|[.,]\d)")
 _OPTIONAL = re.compile(r"(?:optional|union)\[(\w{1,40})[^\]]{0,80}|(\w{1,40}) \| none", re.IGNORECASE)
+_SIMPLE = ("str", "bool", "int", "float")
 _YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -25,7 +26,7 @@ def fitted(name: str, annotation: str, choices: Sequence[str], value: Any) -> An
     try:
         return _of_kind(kind, annotation, choices, value)
     except ValueError as reason:
-        if optional is not None:
+        if optional is not None and (choices or kind in _SIMPLE):
             return None
         raise ModelError(
             f"The embedded model cannot fill the field {name!r} ({annotation}): {reason}. Name a real model for this "

@@ -17,4 +17,4 @@ CONTEXT = 4000
 MINUTES = 10.0
 """The time of one run of `kraq select`."""
 TO_LABEL = 10
-"""Questions of people's that somebody labels."""
+"""Human questions that somebody labels."""

@@ -19,7 +19,7 @@ from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.frame import rows_as_frame
-from kraq_dspy.eval.halves import Decision, about_made, as_peoples, require_halves
+from kraq_dspy.eval.halves import Decision, about_made, as_human, require_halves
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
@@ -41,16 +41,15 @@ from kraq_dspy.workspace import Workspace
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of `evaluate`. Print it for a table; `summary` has the figures with intervals, and
-    the rows.
+    """The result of `evaluate`. Print it for a table; `summary` has the figures with intervals, and the rows.
 
     >>> asked = [{"question": "Where did Ada live?", "answer": "London"}]
     >>> result = evaluate("ada.kraq", asked, ["answer_found"])
     >>> result.mean("answer_found"), result.failed()
     (1.0, [])
 
-    `folder` has the rows on disk, if you gave `out`. `left_out` counts questions that a model had
-    learned from. `notes` are remarks that a reader needs.
+    `folder` has the rows on disk, if you gave `out`. `left_out` counts the questions on which an adapter was trained.
+    `notes` are remarks that a reader needs.
     """
 
     summary: RunSummary
@@ -149,43 +148,39 @@ def evaluate(
     """Ask each system every question and score it.
 
     Args:
-        systems: an index (its folder, or a `Workspace`, with the program and the retriever of
-            `ask`), a program, a retriever, a function that answers (it returns a text, or a mapping or an object
-            with `answer`) or that finds, or several of these by name. The first one is the baseline of the others.
-            None scores answers that the rows have already, with the passages that they were read from
+        systems: an index (its folder or a `Workspace`), a program, a retriever, or a function. A function that
+            returns a text, or something with `answer`, is a program; one that returns passages is a retriever. A
+            dictionary names several systems; the first one is the baseline. None scores the answers in the rows
             (`eval.recorded` names the columns).
-        devset: what `read_questions` takes: a csv, jsonl or parquet file, a DataFrame,
-            dictionaries, `dspy.Example`s.
-        metrics: names (`named_metric`; "judge", "groundedness" and others ask the model for the
-            role judge), Metrics or functions, or functions by name; without any, those that the
-            questions have gold data for.
-        human: human questions, three at least, that decide with the two halves of a test set
+        devset: the questions: a csv, jsonl or parquet file, a DataFrame, dictionaries or `dspy.Example`s
+            (`read_questions`).
+        metrics: names (`named_metric`), Metrics or functions, or a dictionary of functions by name. "judge",
+            "groundedness" and others call the model of the role "judge". Without metrics, kraq takes those for which
+            the questions have gold data.
+        human: three human questions or more. They decide together with the two halves of a test set
             (`kraq_dspy.eval.halves`).
-        space: the index that a program of your own works over: its models answer where the program
-            names none.
-        columns: names of columns that are not found by themselves.
-        encoding: that of a file that is not UTF-8.
-        k: passages that a retriever is asked for.
-        judge: the model that judges, in place of the role's.
-        out: a folder that rows are written to as they come: the same call goes on if it was
-            interrupted.
-        concurrency: questions that are asked at once of what calls language models; others are asked one by one.
-        seed: of the intervals' resampling.
-        title: of the report; by default the name of the file of questions.
-        progress: an object that hears how it goes.
+        space: the index of your own program. If the program names no model, the models of this index answer.
+        columns: names of columns that kraq does not find by itself.
+        encoding: the encoding of a file that is not UTF-8.
+        k: the number of passages that a retriever returns.
+        judge: a model in place of that of the role "judge".
+        out: the folder for the rows. The same call resumes an interrupted one.
+        concurrency: questions at once for a system that calls language models; other systems get one at a time.
+        seed: the random seed of the intervals.
+        title: the title of the report; by default the name of the file of questions.
+        progress: is called as the evaluation advances.
 
-    The evaluation leaves out, and counts, questions that a LoRA adapter of the index's models was trained on.
+    kraq leaves out questions on which a LoRA adapter of the index's models was trained, and counts these questions.
 
-    A question that hides documents (`hidden_documents`, as `kraq testset make` writes them) is
-    asked of the index without the documents that any question hides. If some questions are marked
-    as unanswerable (`answerable` false, or the type "unanswerable"), the result has each system's
-    rates of refusals and of false answers.
+    Some questions of a test set hide documents (`hidden_documents`). kraq asks these questions of a view of the index
+    without all hidden documents. If some questions are unanswerable (`answerable` false, or the type "unanswerable"),
+    the result has each system's rate of refusals and its rate of false answers.
 
     Returns:
         The rows, with a mean and its 95 % interval for each metric and system.
 
     Raises:
-        ConfigError: before the first question, for a metric that there is not or that nobody can judge.
+        ConfigError: before the first question, for an unknown metric, or a metric without a model to judge.
         MissingExtraError: before the first question, for a package that a metric lacks.
         EvaluationError: before the first question, for questions that cannot be read.
 
@@ -200,9 +195,9 @@ def evaluate(
         metrics = [own_metric(function, name=name) for name, function in metrics.items()]
     read_examples = questions.read_questions(devset, columns, encoding=encoding)
     if human is not None:
-        peoples = as_peoples(questions.read_questions(human, columns, encoding=encoding))
+        as_rows = as_human(questions.read_questions(human, columns, encoding=encoding))
         require_halves(read_examples)
-        read_examples += peoples
+        read_examples += as_rows
     every_example, withdrawn_note = _without_withdrawn(read_examples)
 
     with ExitStack() as stack:

@@ -212,7 +212,7 @@ class _McpClient:
 
 
 def read_foreign(path: str | Path) -> ForeignSystem:
-    """The foreign system of a TOML file. Raises ConfigError for a key that there is not."""
+    """Read a foreign system from a TOML file. Raises ConfigError for an unknown key."""
     table = read_toml(Path(path), "file of a foreign system")
     known = [each.name for each in fields(ForeignSystem)]
     for name in table:

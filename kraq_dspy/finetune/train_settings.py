@@ -12,11 +12,11 @@ class TrainSettings(Checked):
 
     Args:
         r: the rank of the adapter.
-        alpha: the adapter counts `alpha / r`.
+        alpha: the adapter's output is scaled by `alpha / r`.
         dropout: dropout of the adapter's input, in [0, 1).
         target_modules: the layers to adapt: "" for peft's choice, "all-linear", or names with commas.
-        quantize: "nf4" (4 bits, double quantization, by bitsandbytes), "none", or "auto": nf4 on a GPU with
-            bitsandbytes.
+        quantize: "nf4" (4 bits, double quantization, by bitsandbytes), "none", or "auto" ("nf4" on a GPU with
+            bitsandbytes, otherwise "none").
         learning_rate: the peak learning rate.
         batch_size: examples at once.
         accumulate: batches in one step.
@@ -25,7 +25,7 @@ class TrainSettings(Checked):
         held_out: the share of examples to evaluate on, four times an epoch, with a checkpoint after each.
         seed: the random seed of split, order and weights.
 
-    The loss is on the model's reply alone: the question in its field markers, and its end.
+    The loss counts the tokens of the reply only: the question, its field markers and the end of the reply.
 
     >>> TrainSettings(r=16, epochs=1).learning_rate
     0.0002

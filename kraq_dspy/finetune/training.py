@@ -28,9 +28,12 @@ CHECKPOINTS = "checkpoints"
 
 @dataclass(frozen=True, slots=True)
 class LossPoint:
-    """Losses after `step` optimizer steps, nats a token. `train` is the mean since the point before; NaN at step 0.
+    """Losses at one point of a training, in nats per token.
 
-    `held_out` is on the replies of rows that are not trained on.
+    Attributes:
+        step: the number of optimizer steps so far.
+        train: the mean loss since the point before; NaN at step 0.
+        held_out: the loss on the replies of held-out examples.
     """
 
     step: int

@@ -33,7 +33,7 @@ from kraq_dspy.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.workspace import Workspace
 
 OWN_ROWS = (
-    "The rows are the index's own: {rows}. What was written there stands for what is right. Rows of people's are "
+    "The rows are the index's own: {rows}. What was written there stands for what is right. Human examples are "
     "better where there are some."
 )
 

@@ -1,7 +1,7 @@
 """Makes rows for a step from an index, where a caller gives none: what its models wrote stands for what is right.
 
 Such rows teach a smaller model what a larger one wrote when it built the index, and let every step be tried without a
-label. They hold the mistakes of that model too: people's own rows are better if there are some.
+label. They hold the mistakes of that model too: human examples are better.
 
 A maker yields rows in groups that belong together, such as a right one and a wrong one; `drawn` takes some of them.
 """

@@ -27,17 +27,18 @@ class CombinedOptions(SharingOptions):
 
 
 class CombinedRetrieveRAG(SavableModule):
-    """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
+    """Searches with the question and its nearest stored questions, and answers once (KRAQ paper, Algorithm 1).
 
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
-        questions: the stored questions: a list of texts, or what finds the nearest of an index.
-        k: passages of an answer.
-        n: stored questions that retrieve beside the question.
-        alpha: the share of `k` for the question itself, 0 to 1. 1 is TraditionalRAG.
-        strict: retrieve the paper's count, which loses what its two floors cut off (`CombinedRetriever`).
-        names: our own variant: the search appends that many central names to an auxiliary question.
-        explain: also say what supports the answer.
+        questions: the stored questions: a list of texts, or a question finder (`space.questions()`).
+        k: the number of passages for an answer.
+        n: the number of stored questions to search with.
+        alpha: the share of `k` for the question itself, in [0, 1]. 1 gives TraditionalRAG.
+        strict: retrieve as many passages as the paper. The paper rounds down twice, so it can retrieve fewer than `k`
+            (`share_budget`).
+        names: the number of central names to append to an auxiliary question. The paper has no such names.
+        explain: whether a further step says what supports the answer.
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
@@ -45,11 +46,10 @@ class CombinedRetrieveRAG(SavableModule):
         ValueError: for a count or an `alpha` that is out of its range.
         TypeError: if `retrieve` is no retriever, or `questions` are none.
 
-    The prediction has `answer`, `hits` (each with the query that found it, and why),
-    `auxiliary_questions` (with their similarity to the question) and `timings`: seconds for
-    "retrieve", "answer" and "wall". With `explain` it also has `explanation`: what supports the
-    answer (thesis, appendix 7.4). Pass a signature's further inputs with the question; its
-    further outputs are in the prediction.
+    The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (with
+    their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall". With `explain` it
+    also has `explanation`: what supports the answer (thesis, appendix 7.4). If the signature has further inputs, pass
+    them with the question. The prediction has the further outputs.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -30,12 +30,12 @@ OpenAI's messages ({"role": "user", "content": ...})."""
 
 
 class StandaloneQuestion(SavableModule):
-    """Rewrite a question of a conversation so that it can be understood alone.
+    """Rewrites a question of a conversation, so that it can be understood without the conversation.
 
-    `turns` is whatever `turns_of` reads. Without turns it returns the question as it is and calls
-    no model. If the model fails or says nothing, the question comes back as it is too; a spent
-    budget or a server that is down raises its error. The prediction has `question` and `asked`, the
-    question as it was asked.
+    `turns` is anything that `turns_of` reads. Without turns, the module returns the question unchanged and calls no
+    model. It also returns the question unchanged if the model fails or its reply is empty. A spent budget and a
+    server that is down raise their errors. The prediction has `question`, the rewritten question, and `asked`, the
+    original one.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

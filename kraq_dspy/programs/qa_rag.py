@@ -34,7 +34,8 @@ UNKNOWN = "I do not know"
 
 
 class WritePairs(SavableModule):
-    """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped.
+    """Writes the question-answer pairs of one passage, in reading order. It drops repeated pairs, and pairs without a
+    question or an answer.
 
     >>> from dspy.utils import DummyLM
     >>> reply = {"pairs": '[{"question": "Where did Ada live?", "answer": "London"}]'}
@@ -70,15 +71,12 @@ class QARAGOptions:
 
 
 class QARAG(SavableModule):
-    """Run QA-RAG's plug-ins over any retriever. `variant` "v" has none of them: it is Traditional
-    RAG. "type1" splits the question and turns the passages into question-answer pairs. "type2" also
-    lets a validator judge the response by the question and the pairs, and answers "I do not know"
-    if the validator rejects it.
+    """Turns the passages into question-answer pairs, and answers from the pairs (QA-RAG paper).
 
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
-        stored: question-answer pairs that were made in advance (`kraq precompute DIR qa-pairs`).
-        k: passages to retrieve.
+        stored: question-answer pairs from `kraq precompute DIR qa-pairs`.
+        k: the number of passages to retrieve.
         variant: "v", "type1" or "type2".
         signature: a signature, or instructions, for the step that answers.
 
@@ -86,15 +84,17 @@ class QARAG(SavableModule):
         ConfigError: for another variant, and for a signature that lacks an output of the step.
         ValueError: for a count that is out of its range.
 
-    `stored` holds pairs that you made in advance (`kraq precompute DIR qa-pairs`); the paper
-    makes them at query time. For the other passages, one call each runs at the same time as the
-    question's; the paper makes one call for all of them, and kraq could not store anything from it.
-    If a passage has no pair (its call failed, or the model wrote none), the answer sees the passage
-    itself, so that no evidence is lost. If the question cannot be split, kraq takes it as it is.
+    The variant "v" is Traditional RAG. "type1" splits the question into sub-questions, and turns the passages into
+    pairs. "type2" also lets a validator judge the answer by the question and the pairs. If the validator rejects the
+    answer, the program answers "I do not know".
 
-    The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`,
-    `n_failed` (passages), `response` (the answer before the validator), `valid` (None without a
-    validator) and `timings`: seconds for "retrieve", "plug_ins", "answer", "check" and "wall".
+    If a passage has no stored pairs, the program makes its pairs in one call, while it splits the question. The paper
+    makes the pairs of all passages in one call; kraq could not store such pairs by passage. If a passage has no pair
+    at all, the model sees the passage itself. If the question cannot be split, the question is the only sub-question.
+
+    The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`, `n_failed` (passages),
+    `response` (the answer before the validator), `valid` (None without a validator) and `timings`: seconds for
+    "retrieve", "plug_ins", "answer", "check" and "wall".
 
     >>> from kraq_dspy import Corpus, make_lm
     >>> rag = QARAG(Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan."]).retriever, k=1)

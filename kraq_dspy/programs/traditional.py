@@ -24,23 +24,22 @@ class TraditionalOptions:
 
 
 class TraditionalRAG(SavableModule):
-    """Retrieve once, answer once.
+    """Searches once and answers once.
 
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
-        k: passages of an answer.
-        explain: also say what supports the answer.
+        k: the number of passages for an answer.
+        explain: whether a further step says what supports the answer.
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.
         ValueError: for a count that is out of its range.
 
-    The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall"
-    (all together). With `explain` it also has `explanation`: what supports the answer (thesis,
-    appendix 7.4). Without hits, the model answers without passages; its instructions say to admit
-    if it does not know. Pass a signature's further inputs with the question; its further outputs are
-    in the prediction.
+    The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together).
+    With `explain` it also has `explanation`: what supports the answer (thesis, appendix 7.4). Without hits, the model
+    answers without passages. Its instructions tell the model to admit if it does not know. If the signature has
+    further inputs, pass them with the question. The prediction has the further outputs.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -34,15 +34,16 @@ def as_retriever(source: Any) -> Retriever:
 
 
 class AdaptedRetriever(RetrievingModule):
-    """Calls `source(question)`, with those of `k`, `exclude`, `filters` and `vector` that its signature names.
+    """Makes a retriever of a function or object that takes a question.
 
+    `source` may also take `k`, `exclude`, `filters` and `vector`; the adapter passes those that its signature names.
     `source` may return hits, texts, chunks, or an object with `passages`, as `dspy.Retrieve` and
-    `dspy.retrievers.Embeddings` do. A text becomes a passage whose id is its hash, with the score 1
-    / rank. The adapter does what `source` does not: it drops excluded passages, those that miss the
-    filters and repeats, and returns at most `k`. There may be fewer if `source` takes no `k`. If
-    `source` is a `dspy.Module`, optimizers tune its predictors and `save` includes them.
+    `dspy.retrievers.Embeddings` do. A text becomes a passage. Its id is a hash of the text, and its score is 1 /
+    rank.
 
-    A call raises TypeError if `source` returns none of these.
+    The adapter drops repeated and excluded passages, and passages that miss the filters. It returns at most `k`
+    passages. If `source` takes no `k`, it may return fewer. If `source` is a `dspy.Module`, optimizers tune its
+    predictors and `save` includes them. A call raises TypeError if `source` returns none of the types above.
 
     >>> search = AdaptedRetriever(lambda question, k: ["The Rhine", "The Danube", "The Elbe"][:k])
     >>> [(hit.chunk.text, hit.score) for hit in search("Which rivers are there?", 2)]

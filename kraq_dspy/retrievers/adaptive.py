@@ -43,7 +43,7 @@ class AdaptiveOptions:
 
 @dataclass(eq=False, repr=False)
 class AdaptiveRetriever(Retrieving):
-    """Retrieves by words, meaning and the graph; the retriever to start with. `why` is "adaptive".
+    """Retrieves by words, by meaning and by the graph. Start with this retriever. `why` is "adaptive".
 
     Args:
         retrieve: the base retriever. Its scores need a true zero, as those of `HybridRetriever` have.
@@ -51,22 +51,23 @@ class AdaptiveRetriever(Retrieving):
         chunks: the source of the passages (`space.index`).
         most: the largest weight of the graph, in [0, 1]; 0 leaves it out.
         pool: candidates from each side; `k`, if that is more.
-        start: the number of first hits from which personalized PageRank starts.
+        start: the number of hits from which personalized PageRank starts.
         sharpness: the exponent of a hit's score at the start, 0 or more.
-        damping: the probability of walking on, in [0.01, 0.99].
+        damping: the damping of PageRank, in [0.01, 0.99].
 
     Raises:
         ValueError: for an option out of its range.
         TypeError: if `retrieve` cannot be called with a question.
 
-    A passage scores `w * (visits / most visits) ** 0.25 + (1 - w) * score / best score`, in [0, 1]. `w` is
-    `most` if the base scores fall off steeply, because the question then names one thing and the other
-    evidence is linked to it. `w` is 0 if the scores are flat (`graph_weight`).
+    A passage scores `w * (visits / most visits) ** 0.25 + (1 - w) * score / best score`, in [0, 1]. `w` is `most` if
+    the base scores fall steeply: then the question names one thing, and further evidence is linked to this thing. `w`
+    is 0 if the scores are flat (`graph_weight`).
 
-    The candidates are the `pool` best of `retrieve`, and as many passages with the most visits. The latter
-    count as at most as similar as the last of the former. If `retrieve` scores nothing above 0, its ranking
-    stands. Passages of what the question names come first: of a document by its title, of a speaker by a turn. If
-    it names a site that is the title of documents ("honda.com"), only their passages are found.
+    The candidates are the `pool` best passages of `retrieve`, and the `pool` passages with the most visits. A
+    candidate that `retrieve` did not find gets at most the lowest base score. If `retrieve` scores no passage above
+    0, its ranking stays. If the question names a document by its title, or a speaker, their passages come first. If
+    the question names a site that is the title of documents ("honda.com"), only passages of these documents are
+    found.
 
     The defaults were chosen on musique, squad and a part of multihop_rag, and confirmed on other sets
     (benchmarks/results/retrieval.md).

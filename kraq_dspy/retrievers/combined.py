@@ -26,14 +26,13 @@ def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> tuple
     Args:
         k: passages in all, 1 or more.
         n: auxiliary questions, 1 or more.
-        alpha: the share of the question, in [0, 1], taken as the decimal that is written: 0.29 of 100 is 29.
-        strict: lose what the two floors cut off, as the paper does: of 10 with `alpha=0.5` and `n=3` it
-            retrieves 8.
+        alpha: the share of the question, in [0, 1], as a decimal number: 0.29 of 100 is 29.
+        strict: round down twice, as the paper does. With `k=10`, `alpha=0.5` and `n=3`, the paper retrieves 8
+            passages.
 
     Returns:
-        The passages for the question, `floor(alpha * k)`, and for each auxiliary question, `floor(rest / n)`.
-            Unless `strict`,
-        the question gets what is left over.
+        The number of passages for the question, `floor(alpha * k)`, and for each auxiliary question, `floor(rest /
+        n)`. Without `strict`, the question gets the remaining passages.
 
     >>> share_budget(10, n=3, alpha=0.5), share_budget(10, n=3, alpha=0.5, strict=True)
     ((7, 1), (5, 1))
@@ -90,18 +89,19 @@ class CombinedRetriever(Retrieving):
             (`space.questions()`).
         n: the number of auxiliary questions, 1 or more.
         alpha: the share of the budget `k` for the question itself, in [0, 1]. 1 needs no stored questions.
-        strict: retrieve the paper's count, which its two floors make smaller (`share_budget`).
-        names: central names to append to each auxiliary question; a variant of our own, 0 for none.
+        strict: retrieve as many passages as the paper, which rounds down twice (`share_budget`).
+        names: the number of central names to append to each auxiliary question. The paper appends none.
 
     Raises:
         ValueError: for an option out of its range.
         TypeError: if `retrieve` is no retriever, or `questions` are none.
         IndexStateError: at a call, if the index has no questions and `alpha` is below 1.
 
-    Hits of the question come first, then those of each auxiliary question, nearest first, with `why`
-    "auxiliary" and its text as `query`. Each retrieval leaves out what was found before. If an auxiliary
-    question finds fewer passages than its share, hits of the question fill the budget, except with `strict`.
-    Scores are those of `retrieve`, and fall only within the hits of one query.
+    The hits of the question come first. Then come the hits of each auxiliary question, the nearest question first.
+    Such a hit has the `why` "auxiliary" and the auxiliary question as `query`. Each search leaves out passages that
+    an earlier search found. If an auxiliary question finds fewer passages than its share, further hits of the
+    question fill the budget, except with `strict`. Scores are those of `retrieve`. Compare scores only within one
+    query.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -17,21 +17,20 @@ class DiverseOptions(RewrittenOptions):
 
 
 class DMQRRetriever(FusedSearches):
-    """Retrieves with up to four rewritings of the question, fused (DMQR-RAG, Li et al., 2024). `why` is
-    "diverse".
+    """Retrieves with up to four rewritings of the question, fused (DMQR-RAG, Li et al., 2024). `why` is "diverse".
 
     Args:
         retrieve: the retriever of each search.
-        adaptive: let the model choose among the four rewritings, in one call more.
+        adaptive: let the model choose some of the four rewritings, in one further call.
         pool: hits of each search; `k`, if that is more.
         constant: the constant of reciprocal rank fusion, 0 or more.
 
     Raises:
         ValueError: for an option out of its range.
 
-    A general rewriting keeps all of the question, keywords and core keep less, and a pseudo-answer adds to
-    it. Each takes one call, all at once. The paper reranks the passages with a cross-encoder; use the
-    retriever `cross-encoder` over this one for that.
+    The four rewritings are a general one, the keywords, the core of the question, and a pseudo-answer. Each takes one
+    call; the calls run at the same time. The paper also reranks the passages with a cross-encoder. To do so, use the
+    retriever `cross-encoder` over this one.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -160,8 +160,9 @@ class Retrieving(_KeepsContract, SharedByCopies):
 
 
 class RetrievingModule(_KeepsContract, SavableModule):
-    """Makes a `ports.Retriever` of `find`, which is a coroutine here: a retriever and a DSPy module in one, so that its
-    steps are optimized and saved with the program that it is part of."""
+    """Makes a `ports.Retriever` of a coroutine `find`. The result is a retriever and a DSPy module. So DSPy optimizes
+    and saves its steps with the program that contains it.
+    """
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:
         """Return what `ports.Retriever` promises, of a request that makes sense."""

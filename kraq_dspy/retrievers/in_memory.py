@@ -88,7 +88,7 @@ class Corpus(SharedByCopies):
     Args:
         documents: the documents.
         embedder: the encoder of passages and questions.
-        settings: how to cut the documents into chunks.
+        settings: how to cut the documents into passages.
 
     `chunks` are the passages, and `retriever` finds them by meaning.
 

@@ -33,10 +33,10 @@ class KnownMetadata:
 
     Args:
         chunks: the passages, with their titles and metadata.
-        entities: entities, which stand for the documents that mention them.
-        most_documents: leave out a title or entity of more documents than this, because it says too little.
+        entities: entities. An entity selects the documents that mention it.
+        most_documents: the most documents that a title or an entity may select; kraq ignores more frequent ones.
 
-    Texts of more than eight words are no names. A question names an ISO date ("2023-09-28T12:00") by its
+    A title or value of more than eight words is ignored. A question names an ISO date ("2023-09-28T12:00") by its
     year, its month ("2023-09", "September 2023") or its day ("28 September 2023", "September 28, 2023").
 
     >>> from kraq_dspy import Workspace
@@ -100,17 +100,16 @@ class MetadataFilterOptions:
 
 
 class MetadataFilterRetriever(Retrieving):
-    """Retrieves with filters that the question itself states, such as a date or a source. `why` names the
-    filters.
+    """Retrieves with filters that the question itself states, such as a date or a source. `why` names the filters.
 
     Args:
         retrieve: the retriever that gets the filters.
         known: what a question can name (`space.known_metadata`).
 
-    Values of one key are alternatives ("The Verge or TechCrunch"); conditions on several keys must all hold.
-    If nothing meets them, the retriever drops those on documents (entities, titles), then the others. If
-    fewer than `k` passages meet them, hits without these filters follow, with no higher score. The caller's
-    `filters` always hold.
+    Values of one key are alternatives ("The Verge or TechCrunch"); conditions on several keys must all hold. If no
+    passage meets all conditions, the retriever first drops the conditions on documents (entities, titles), then the
+    others. If fewer than `k` passages meet the conditions, hits without conditions follow, with no higher score. The
+    `filters` of the caller always hold.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -32,23 +32,23 @@ class PageRankOptions:
 
 @dataclass(eq=False, repr=False)
 class PageRankRetriever(Retrieving):
-    """Retrieves by personalized PageRank over passages and entities, from the hits of another retriever. `why`
-    is "pagerank".
+    """Retrieves by personalized PageRank over passages and entities, from the hits of another retriever. `why` is
+    "pagerank".
 
     Args:
         retrieve: the base retriever.
         graph: the passages and the entities that they name (`space.passage_graph`).
         chunks: the source of the passages (`space.index`).
-        share: the share of the budget `k` whose first hits are the start, in [0, 1].
-        damping: the probability of walking on rather than returning to the start.
+        share: the walk starts from the first `share * k` hits; in [0, 1].
+        damping: the damping of PageRank.
         sharpness: the exponent of a hit's score at the start, 0 or more.
 
     Raises:
         ValueError: for an option out of its range.
 
-    `score` is a passage's share of the visits, in [0, 1]. If the walk reaches too few passages, further hits
-    of `retrieve` follow, with their own `why` and no higher score. The start depends on `k`. The defaults
-    were chosen on musique (`docs/decisions.md`).
+    `score` is the share of visits that a passage gets, in [0, 1]. If PageRank visits fewer than `k` passages, further
+    hits of `retrieve` follow, with their own `why` and no higher score. The defaults were chosen on musique
+    (`docs/decisions.md`).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -18,20 +18,21 @@ class VariedOptions(RewrittenOptions):
 
 
 class RAGFusionRetriever(FusedSearches):
-    """Retrieves with variants of the question that a model writes, fused (RAG-Fusion, Rackauckas, 2024). `why`
-    is "varied".
+    """Retrieves with the question and with variants that a model writes, and fuses the rankings (RAG-Fusion,
+    Rackauckas,
+    2024). `why` is "varied".
 
     Args:
         retrieve: the retriever of each search.
-        count: variants, written in one call; 1 or more.
+        count: the number of variants, 1 or more. One call writes all of them.
         pool: hits of each search; `k`, if that is more.
         constant: the constant of reciprocal rank fusion, 0 or more.
 
     Raises:
         ValueError: for an option out of its range.
 
-    The model writes the variants while the user waits, and without seeing the corpus. The KRAQ paper (section
-    6) and the thesis (2.5.2) name this as the difference from `combined`.
+    The model writes the variants at query time and does not see the corpus. The KRAQ paper (section 6) and the thesis
+    (2.5.2) name this difference from `combined`.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -76,9 +76,9 @@ class RaptorRetriever(Retrieving):
         tree: the summaries (`space.summary_tree`, made by `kraq precompute DIR raptor`).
         summaries: finds summaries by their embeddings.
 
-    `score` is the cosine, in [-1, 1]. A summary's hit has its own chunk, with the summary's id, no document,
-    and its `level` as metadata. So `filters` find passages alone. A summary is left out if it, or each
-    passage under it, is in `exclude`. The paper's other search, down from the top of the tree, found less
+    `score` is the cosine, in [-1, 1]. The chunk of a summary has the summary's id, no document, and the metadata
+    `level`. So conditions on documents exclude summaries. The retriever leaves out a summary if `exclude` has the
+    summary or all passages under it. The paper also searches from the top of the tree down; that found less
     (benchmarks/results/retrieval.md).
 
     >>> from kraq_dspy import Workspace
@@ -142,7 +142,9 @@ RAPTOR = RetrieverSpec(
 
 
 class SummarizeCluster(SavableModule):
-    """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing.
+    """Summarizes the passages of a cluster, for RAPTOR's tree.
+
+    Raises ValueError for an empty summary, because no search could find it.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"summary": "Ada and Byron lived in London."}])):

@@ -50,21 +50,20 @@ class EntityReportOptions:
 
 
 class ReportRetriever(Retrieving):
-    """Retrieves the reports of communities nearest to the question by meaning, as in GraphRAG. `why` is
-    "report".
+    """Retrieves the summaries of communities nearest to the question by meaning. GraphRAG calls a summary a report.
+    `why` is "report".
 
     Args:
-        nearest: finds reports by their embeddings (`space.report_vectors`).
-        graph: the communities and their reports (`space.graph`).
-        level: search the partition at this level alone, so that no two reports have the same entities; None
-            for all levels.
+        nearest: finds summaries by their embeddings (`space.report_vectors`).
+        graph: the communities and their summaries (`space.graph`).
+        level: search one level only, so that no two summaries share an entity; None for all levels.
 
     Raises:
         ValueError: for a `level` below 0.
 
-    The chunk of a hit holds the report of a community. The chunk's `id` and `document_id` are the id of this
-    community. So `exclude` takes ids of communities, and `filters` are conditions on communities, such as
-    `{"level": 0}`. `score` is the cosine, in [-1, 1].
+    The chunk of a hit holds the summary of a community. The chunk's `id` and `document_id` are the id of this
+    community. So `exclude` takes ids of communities, and `filters` are conditions on communities, such as `{"level":
+    0}`. `score` is the cosine, in [-1, 1].
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -97,19 +96,19 @@ class ReportRetriever(Retrieving):
 
 
 class EntityReportRetriever(Retrieving):
-    """Retrieves the reports of the communities of entities near the question, as GraphRAG's local search. `why`
-    is "entity".
+    """Retrieves the summaries of the communities of entities near the question, as GraphRAG's local search. `why` is
+    "entity".
 
     Args:
         nearest: finds entities by their embeddings (`space.entity_vectors`).
-        graph: the communities and their reports (`space.graph`).
+        graph: the communities and their summaries (`space.graph`).
         n_entities: entities to look up, 1 or more.
-        level: the narrowest level of a report, 0 or more; 0 is the broadest.
+        level: the narrowest level of a summary, 0 or more; 0 is the broadest.
 
     Raises:
         ValueError: for an option out of its range.
 
-    `score` is the sum of the cosines of a report's entities. A hit's chunk is a report, as in
+    `score` is the sum of the cosines of the community's entities. The chunk of a hit holds a summary, as in
     `ReportRetriever`. There may be fewer than `k` hits.
 
     >>> from kraq_dspy import Workspace
@@ -159,7 +158,7 @@ def make_graph_global(space: Space, options: ReportOptions) -> ReportRetriever:
 
 GRAPH_LOCAL = RetrieverSpec(
     "graph-local",
-    "Reports of the communities of entities near the question.",
+    "Summaries of the communities of entities near the question.",
     lambda space, options: EntityReportRetriever(
         space.entity_vectors, space.graph, n_entities=options.n_entities, level=options.level
     ),
@@ -171,7 +170,7 @@ GRAPH_LOCAL = RetrieverSpec(
 )
 GRAPH_GLOBAL = RetrieverSpec(
     "graph-global",
-    "Reports of communities nearest to the question.",
+    "Summaries of communities nearest to the question.",
     make_graph_global,
     "ReportRetriever",
     ReportOptions,

@@ -61,7 +61,7 @@ def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterab
 
     Args:
         chunk_ids: the chunk ids of each community, by community id.
-        questions: the questions. In place of a duplicate, the result has its original.
+        questions: the questions. The result has the original question of each duplicate.
 
     Returns:
         The ids of the questions, by chunk id.
@@ -78,8 +78,9 @@ def questions_by_chunk(chunk_ids: Mapping[str, Sequence[str]], questions: Iterab
 
 
 class QuestionSimilarityReranker:
-    """Scores passages by the question's similarity to the KRAQ questions of their communities. No model reads
-    the passages.
+    """Scores a passage by the similarity of the question to the KRAQ questions of the passage's communities. It calls
+    no
+    language model.
 
     Args:
         asked_of: the ids of the questions of each chunk, by chunk id (`questions_by_chunk`).
@@ -90,9 +91,8 @@ class QuestionSimilarityReranker:
     Raises:
         ValueError: for a `balance` out of its range.
 
-    The new score is `balance * score / best score + (1 - balance) * cosine`, with the cosine to the nearest
-    question. A passage whose communities have no question gets the cosine 0. A hit's score below 0 counts as
-    0.
+    The new score is `balance * score / best score + (1 - balance) * cosine`. The cosine is that of the nearest KRAQ
+    question, or 0 if the communities have no question. Scores below 0 count as 0.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -62,8 +62,9 @@ class FusedSearches(RetrievingModule):
 
 
 class RewrittenRetriever(FusedSearches):
-    """Retrieves with the question and a model's rewriting of it, fused: QRFusion (QA-RAG paper, 2.2). `why` is
-    "rewritten".
+    """Retrieves with the question and with a model's rewriting, and fuses both rankings: QRFusion (QA-RAG paper,
+    2.2).
+    `why` is "rewritten".
 
     Args:
         retrieve: the retriever of both searches.

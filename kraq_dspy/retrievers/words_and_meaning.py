@@ -55,10 +55,10 @@ class BM25Retriever(Retrieving):
 
     Args:
         chunks: the source of the passages (`space.index`).
-        vectors: the store with the words of the chunks under their ids (`space.index.chunk_vectors`).
+        vectors: the store with the words of the chunks (`space.index.chunk_vectors`).
 
-    `score` is the BM25 score, above 0 and without an upper bound. Chunks that share no word with the question
-    are not found, so there may be fewer than `k` hits.
+    `score` is the BM25 score, above 0 and without an upper bound. Chunks that share no word with the question are not
+    found, so there may be fewer than `k` hits.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -91,19 +91,17 @@ class HybridRetriever(Retrieving):
         chunks: the source of the passages (`space.index`).
         vectors: the store with embeddings and words of the chunks (`space.index.chunk_vectors`).
         embedder: the encoder of the questions.
-        weight: the weight of meaning, in [0, 1]; the paper's lambda, 0.8 there. 0.5 found more on musique
-            (`docs/decisions.md`).
-        okapi: the weight of the candidate's BM25 score as a share of the best one, 0 or more. The paper has
-            no such term.
+        weight: the weight of meaning, in [0, 1]. It is the paper's lambda, which is 0.8 there; 0.5 found more on
+            musique.
+        okapi: the weight of a further term, 0 or more: BM25 score / best BM25 score. The paper has no such term.
         pool: candidates by embedding, and as many by BM25; `k`, if that is more.
 
     Raises:
         ValueError: for an option out of its range.
 
-    `score` is `weight * cos(dense) + (1 - weight) * cos(sparse)`, plus the term of `okapi`. Each candidate
-    gets both cosines, so neither side's scale decides. `ScaleOfCosines` standardises those of an encoder
-    whose cosines are all high. The sparse vectors are tf-idf over the candidates (`sparse_cosines`), because
-    the scores of the paper's Okapi BM25 are no cosines.
+    `score` is `weight * cos(dense) + (1 - weight) * cos(sparse)`, plus the term of `okapi`. The sparse vectors are
+    tf-idf over the candidates (`sparse_cosines`), because the scores of the paper's Okapi BM25 are no cosines. If all
+    cosines of an encoder are high, `ScaleOfCosines` standardizes them.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -45,14 +45,13 @@ class Request:
         question: the question.
         program: the name of a program, or a module that takes `question`.
         history: the conversation before the question, the oldest turn first. The model of the role "rewriter"
-            completes the question from it. The program gets the complete question, which the prediction has
-            as `standalone_question`.
+            completes the question. The program gets the complete question; the prediction has it as
+            `standalone_question`.
         next_questions: the most questions to offer with the answer.
-        refuse: refuse a question that the documents do not answer, without calling the program. `is_refusal`
-            recognizes the prediction of a refusal. Its `next_questions` are the nearest questions that the
-            documents do answer.
-        anyway: also give the program thanks, greetings, and questions with a pronoun for a person that nobody
-            named. Otherwise kraq replies to these itself.
+        refuse: refuse a question that the documents do not answer, without calling the program. The prediction of a
+            refusal (`is_refusal`) has the nearest answerable questions as `next_questions`.
+        anyway: pass thanks, greetings, and questions about an unnamed "he" or "she" to the program. Otherwise kraq
+            replies to these itself.
         inputs: further inputs of the program and its signature.
 
     >>> Request("Where was he born?", history=[("Who wrote Don Juan?", "Lord Byron.")]).next_questions

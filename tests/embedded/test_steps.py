@@ -456,7 +456,9 @@ def test_a_typed_output_without_a_question_is_what_the_text_says(text: str, outp
         assert dspy.Predict(f"text -> value: {output}")(text=text).value == value
 
 
-@pytest.mark.parametrize("output", ["Literal[1, 2, 3]", "bool", "list[Literal['red', 'blue']]", "list[int]"])
+@pytest.mark.parametrize(
+    "output", ["Literal[1, 2, 3]", "Optional[Literal[1, 2]]", "bool", "list[Literal['red', 'blue']]", "list[int]"]
+)
 def test_a_typed_output_that_the_text_does_not_say_is_refused_by_name(output: str) -> None:
     with dspy.context(lm=make_lm("embedded")), pytest.raises(ModelError, match="'value'"):
         dspy.Predict(f"text -> value: {output}")(text="The flag is old.")

@@ -279,11 +279,11 @@ def test_a_run_over_two_halves_is_worse_only_if_both_say_so(tmp_path: Path) -> N
     [of_both] = worse_checks(tmp_path / "base", tmp_path / "both")
 
     assert (of_made.passed, of_both.passed) == (True, False)
-    assert "no worse than before (only the made half decides): made -1.000 [" in of_made.text
+    assert "no worse than before (one half is sure, and the other does not agree): made -1.000 [" in of_made.text
     assert "worse than before (both halves): made -0.333 [" in of_both.text
 
 
-def test_peoples_questions_decide_with_the_halves_on_the_command_line(kraq: WarmShell, tmp_path: Path) -> None:
+def test_human_questions_decide_with_the_halves_on_the_command_line(kraq: WarmShell, tmp_path: Path) -> None:
     names = [f"{word}{number}" for number in range(8) for word in ("rhine", "ada", "bell", "mill", "inn")]
     build_index([Document(name, name.title(), f"The {name} is old, says Ida.") for name in names], tmp_path / "x.kraq")
     rows = [{"question": f"What of the {name}?", "supporting_ids": [name]} for name in names]
@@ -303,14 +303,14 @@ def test_peoples_questions_decide_with_the_halves_on_the_command_line(kraq: Warm
     assert first.returncode == 0, first.stderr
     told = " ".join(first.stdout.split())
     assert "recall@1: decisions" in told
-    assert "people, n=6" in told
+    assert "human, n=6" in told
     assert "recall@1: decisions" in (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "recall@1: decisions" in " ".join(kraq("eval", "report", tmp_path / "run").stdout.split())
     report = json.loads(second.stdout)
     assert [check["passed"] for check in report["checks"]] == [True, True]
     [decision] = report["runs"][0]["decisions"]["recall@1"]
-    assert list(decision["differences"]) == ["made", "own", "people"]
-    assert decision["differences"]["people"]["n"] == 6
+    assert list(decision["differences"]) == ["made", "own", "human"]
+    assert decision["differences"]["human"]["n"] == 6
     assert without_halves.returncode == too_few.returncode == 1
     assert "have 0 made rows" in " ".join(without_halves.stderr.split())
     assert "2 human questions" in " ".join(too_few.stderr.split())

@@ -66,7 +66,11 @@ def with_texts(value: Any, draw: Callable[[st.SearchStrategy[str]], str]) -> Any
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in RECORDED.glob("*.jsonl")))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    deadline=None,
+    max_examples=settings().max_examples // 2,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(data=st.data())
 def test_every_step_is_answered_whatever_its_texts_are(name: str, data: st.DataObject) -> None:
     signature = getattr(signatures, name)

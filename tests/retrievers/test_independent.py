@@ -24,7 +24,7 @@ K = 10
 
 @dataclass(frozen=True)
 class Wikipedia:
-    """150 passages in plain ASCII, and the questions. `ids` are the rows of `vectors`."""
+    """60 passages in plain ASCII, and the questions. `ids` are the rows of `vectors`."""
 
     chunks: dict[str, Chunk]
     ids: list[str]
@@ -44,7 +44,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def wikipedia(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wikipedia]:
-    plain = islice((row for row in rows("corpus.jsonl") if (row["title"] + row["text"]).isascii()), 150)
+    plain = islice((row for row in rows("corpus.jsonl") if (row["title"] + row["text"]).isascii()), 60)
     chunks = [
         Chunk(content_id("chunk", row["id"]), row["id"], 0, 0, len(row["text"]), row["text"], 0, title=row["title"])
         for row in plain

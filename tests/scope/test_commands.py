@@ -1,14 +1,14 @@
 """Every command that shows something of an index asks who asks, and shows what that one may read."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kraq_dspy import Document, build_index
-from kraq_dspy.apps.cli.commands import COMMANDS, Group
+from kraq_dspy.apps.cli.commands import all_commands
 from kraq_dspy.apps.cli.options import Owner
 from tests.conftest import WarmShell
 
@@ -33,18 +33,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def all_commands() -> Iterator[tuple[str, type]]:
-    for group in COMMANDS.values():
-        for name, command in group.items():
-            if isinstance(command, Group):
-                yield from ((f"{name} {second}", each) for second, each in command.commands.items())
-            else:
-                yield name, command
-
-
 def test_a_command_that_opens_an_index_says_who_asks_or_is_its_owner_s() -> None:
     unscoped = set()
-    for name, command in all_commands():
+    for name, entry in all_commands():
+        command: Any = entry.load()
         opens_index = "index_dir" in {field.name for field in fields(command)}
         if opens_index and not issubclass(command, Owner):
             unscoped.add(name)

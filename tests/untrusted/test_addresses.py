@@ -321,7 +321,7 @@ def test_a_kraq_toml_without_servers_needs_no_word(account: Path) -> None:
 
 def test_on_a_terminal_the_user_is_asked(server: Recorder, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = made_by_a_stranger(account / "x.kraq", **evil_role(server, api_key_env=None))
-    monkeypatch.setattr("kraq_dspy.apps.cli.options._is_terminal", lambda: True)
+    monkeypatch.setattr("kraq_dspy.apps.cli.model_options._is_terminal", lambda: True)
     words = [*map(str, ["ask", index, "Who?", "--program", "traditional"])]
     assert CliRunner().invoke(app, words, input="n\n").exit_code == 1
     assert server.requests == []
@@ -408,7 +408,12 @@ def test_damaged_consents_agree_to_nothing(server: Recorder, account: Path) -> N
 def test_settings_of_a_manifest_are_used_through_consent_alone() -> None:
     """Only single sections that name no address are read past `Index.usable_settings`."""
     package = Path(kraq_dspy.__file__).parent
-    allowed = {"asset/store/index.py", "asset/store/manifest.py", "apps/cli/options.py", "indexing/view/making.py"}
+    allowed = {
+        "asset/store/index.py",
+        "asset/store/manifest.py",
+        "apps/cli/model_options.py",
+        "indexing/view/making.py",
+    }
     past = []
     for path in package.rglob("*.py"):
         for line in path.read_text("utf-8").splitlines():

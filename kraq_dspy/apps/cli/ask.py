@@ -1,9 +1,11 @@
-"""Answers a question, and shows the answer with what it rests on: `kraq ask`."""
+"""Answers a question, or one after another, from an index: `kraq ask`."""
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import dspy
+from dspy.streaming import StatusMessage, StreamResponse
 from rich.live import Live
 from rich.padding import Padding
 from rich.panel import Panel
@@ -11,19 +13,19 @@ from rich.text import Text
 from typer import Argument, Option
 
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import ChosenProgram, Flag, IndexDir, Json, Reads, Refuses, TakesStates, command_class
+from kraq_dspy.apps.cli.model_options import ChosenProgram, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, command_class
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
+from kraq_dspy.apps.views import PrintedAnswer
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import ConfigError
-
-if TYPE_CHECKING:
-    import dspy
-
-    from kraq_dspy.records import Hit, Turn
-    from kraq_dspy.workspace import Workspace
-    from kraq_dspy.workspace.choices import ProgramChoice
-    from kraq_dspy.workspace.suggesting import SuggestedQuestion
-
+from kraq_dspy.records import Hit, Turn
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.choices import ProgramChoice
+from kraq_dspy.workspace.not_searched import is_searched
+from kraq_dspy.workspace.refusing import is_refusal
+from kraq_dspy.workspace.suggesting import SuggestedQuestion
 
 FROM_WHOM = {"faq": "prepared answer", "refusal": "--no-refuse asks all the same"}
 """The line under an answer that no program gave, by its source."""
@@ -53,13 +55,11 @@ class Ask(TakesStates, ChosenProgram, Reads, Refuses):
         if self.question is None:
             if self.json:
                 raise ConfigError("--json is for one question; name it.")
-            from kraq_dspy.apps.cli.chat import chat
+
+            from kraq_dspy.apps.cli.chat import chat  # which answers as this command does
 
             chat(self)
             return
-        from kraq_dspy.asset.corpus.normalise import is_blank, normalised  # with numpy, for which help need not wait
-        from kraq_dspy.workspace.not_searched import is_searched
-        from kraq_dspy.workspace.refusing import is_refusal
 
         question = normalised(self.question)
         if is_blank(question):
@@ -89,20 +89,19 @@ class Ask(TakesStates, ChosenProgram, Reads, Refuses):
 
 
 def asked(
-    space: "Workspace",
-    program: "dspy.Module",
+    space: Workspace,
+    program: dspy.Module,
     question: str,
     *,
     stream: bool,
-    history: "Sequence[Turn]" = (),
+    history: Sequence[Turn] = (),
     refuse: bool = False,
     anyway: bool = False,
-) -> "dspy.Prediction":
+) -> dspy.Prediction:
     """Ask as `space.ask` does. With `stream` and a terminal, show the answer while the model
     writes it."""
     if not stream or not output.is_terminal:
         return space.ask(question, program, history=history, refuse=refuse, anyway=anyway)
-    from dspy.streaming import StatusMessage, StreamResponse
 
     text, stage = "", ""
     prediction: Any = None
@@ -118,15 +117,14 @@ def asked(
     return prediction  # type: ignore[no-any-return]
 
 
-def answer_fields(question: str, program: str, model: str, answer: "dspy.Prediction") -> dict[str, Any]:
+def answer_fields(question: str, program: str, model: str, answer: dspy.Prediction) -> dict[str, Any]:
     """The prediction as JSON values."""
-    from kraq_dspy.apps.views import PrintedAnswer  # with pydantic, for which help need not wait
 
     return PrintedAnswer.of(answer, question, program, model).to_json()
 
 
 def show_answer(
-    question: str, choice: "ProgramChoice", model: str, answer: "dspy.Prediction", evidence: int = EVIDENCE
+    question: str, choice: ProgramChoice, model: str, answer: dspy.Prediction, evidence: int = EVIDENCE
 ) -> None:
     """Print the answer, its grounds in the program's words, and the best `evidence` passages of
     each query in turn. For a refusal, print the nearest passages and questions that the
@@ -153,7 +151,7 @@ def show_answer(
     show_suggested(answer.get("next_questions") or (), "next:" if answer.get("source") != "refusal" else "they answer:")
 
 
-def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None:
+def show_suggested(suggested: Sequence[SuggestedQuestion], title: str) -> None:
     """Questions by number, each with the document that answers it."""
     if suggested:
         say(title, style="dim")
@@ -162,7 +160,7 @@ def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None
         output.print(Text.assemble((f"{place:3} ", "cyan"), short(each.text, 300), (name, "dim")))
 
 
-def _show_hit(place: int, hit: "Hit") -> None:
+def _show_hit(place: int, hit: Hit) -> None:
     """Print two lines: the passage's document, the search that found it, and its beginning.
 
     The line shows only cosines: with other scores, the best passage has a high one even if none
@@ -183,7 +181,7 @@ def _show_hit(place: int, hit: "Hit") -> None:
     output.print(Padding(passage, (0, 0, 0, 4)))
 
 
-def _in_turn(hits: "Sequence[Hit]", count: int) -> "list[Hit]":
+def _in_turn(hits: Sequence[Hit], count: int) -> list[Hit]:
     """`count` hits, the best of each query before the second of any, in the order of their places."""
     turns: Counter[str] = Counter()
     ranked = []

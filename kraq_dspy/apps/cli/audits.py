@@ -5,22 +5,20 @@ The last two stand for tables that no run of programs over questions makes.
 """
 
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from kraq_dspy.apps.cli.model_options import Calls, Columns, QuestionFile, Reads
 from kraq_dspy.apps.cli.options import (
-    Calls,
-    Columns,
     Corpus,
     First,
     Flag,
     IndexDir,
     Json,
-    QuestionFile,
     Questions,
-    Reads,
     Repeated,
     Scoped,
     Seed,
@@ -31,10 +29,15 @@ from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
-
-if TYPE_CHECKING:
-    from kraq_dspy.papers.audits.bias import ThemeShare
-    from kraq_dspy.papers.audits.diversity import RetrieverDiversity
+from kraq_dspy.eval.questions import read_questions
+from kraq_dspy.indexing.index.opening import documents_of
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.papers.audits.bias import ThemeShare, audit_bias
+from kraq_dspy.papers.audits.diversity import MEASURES, RetrieverDiversity, measure_diversity
+from kraq_dspy.papers.audits.raters_sheet import rate_by_model, read_sheet, score_sheet, write_sheet
+from kraq_dspy.papers.audits.stores import measure_stores
+from kraq_dspy.records import Chunk, Document
 
 SHOWN = 15
 """Themes on the terminal."""
@@ -44,8 +47,10 @@ BESIDE_THE_THEME = 50
 
 @command_class
 class Diversity(Reads, QuestionFile):
-    """Measure how diverse the passages of retrievers are, and from how many communities they
-    come, as the KRAQ paper claims. The command calls no model."""
+    """Measure how diverse the passages of retrievers are.
+
+    It also counts from how many communities they come, as the KRAQ paper claims. The command calls no model.
+    """
 
     index_dir: IndexDir
     questions: Questions
@@ -60,9 +65,6 @@ class Diversity(Reads, QuestionFile):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.questions import read_questions
-        from kraq_dspy.papers.audits.diversity import MEASURES, measure_diversity
-
         names = list(dict.fromkeys(self.retriever or ["dense", "combined"]))
         examples = read_questions(self.questions, self.columns())[: self.limit]
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
@@ -85,7 +87,7 @@ class Diversity(Reads, QuestionFile):
         say("In brackets 95 % intervals; below each the paired difference to the first. Less cosine is more diverse.")
 
 
-def _diversity_row(retriever: "RetrieverDiversity", measures: list[str]) -> list[str]:
+def _diversity_row(retriever: RetrieverDiversity, measures: list[str]) -> list[str]:
     cells = [retriever.name]
     for measure in measures:
         cell = retriever.means[measure].shown()
@@ -97,10 +99,10 @@ def _diversity_row(retriever: "RetrieverDiversity", measures: list[str]) -> list
 
 @command_class
 class Bias(Scoped):
-    """Compare each theme's share of the questions with its share of the passages.
+    """Compare each theme's share of the questions and of the passages.
 
-    The questions follow a corpus's dominant themes by design (KRAQ paper, Ethical Considerations).
-    The distance is the share of questions that would have to change their theme.
+    The questions follow a corpus's dominant themes by design (KRAQ paper, Ethical Considerations). The distance is
+    the share of questions that would have to change their theme.
     """
 
     index_dir: IndexDir
@@ -114,8 +116,6 @@ class Bias(Scoped):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.papers.audits.bias import audit_bias
-
         if self.by is not None and self.level:
             raise ConfigError("Themes are communities of a level or values of a field: --level or --by, not both.")
         with self.readable(self.index_dir) as index:
@@ -135,7 +135,7 @@ class Bias(Scoped):
             say(f"Left out, being broader than level {self.level}: {audit.left_out:,} of the questions.")
 
 
-def _theme_row(theme: "ThemeShare") -> tuple[Any, ...]:
+def _theme_row(theme: ThemeShare) -> tuple[Any, ...]:
     low, high = theme.chance
     ratio = "" if theme.ratio is None else f"{theme.ratio:.2f}"
     mark = ""
@@ -147,9 +147,10 @@ def _theme_row(theme: "ThemeShare") -> tuple[Any, ...]:
 
 @command_class
 class Stores(Calls, Columns):
-    """Time K2RAG's stores of CORPUS as it is and summarised first: its paper's table 1, figures 11 and 12.
+    """Time K2RAG's stores of CORPUS as it is and summarised first.
 
-    The command makes every store again, in a temporary folder, so it calls models for both corpora.
+    This is its paper's table 1, figures 11 and 12. The command makes every store again, in a temporary folder, so
+    it calls models for both corpora.
     """
 
     corpus: Corpus
@@ -157,14 +158,6 @@ class Stores(Calls, Columns):
     json: Json = False
 
     def run(self) -> None:
-        from itertools import islice
-
-        from kraq_dspy.indexing.index.opening import documents_of
-        from kraq_dspy.models.embedders import load_embedder
-        from kraq_dspy.models.lms.roles import LanguageModels
-        from kraq_dspy.papers.audits.stores import measure_stores
-        from kraq_dspy.records import Document
-
         settings = self.settings()
         embedder = load_embedder(settings.encoder)
         readable_documents = (item for item in documents_of(self.corpus, settings) if isinstance(item, Document))
@@ -189,12 +182,12 @@ class Stores(Calls, Columns):
 
 @command_class
 class RatersSheet(Reads):
-    """Make QA-RAG's table 1: how often a model's question-answer pairs are good at once (hits@1),
-    and within four tries (hits@<5).
+    """Make QA-RAG's table 1: how often question-answer pairs are good.
 
-    People judge: the first run writes SHEET, a csv file, with the pairs of 20 passages of the index --index DIR. Fill
-    its column `good` with yes or no, and the same command without --index scores it. --stand-in lets the model of the
-    role judge fill what is empty, and says that it did.
+    That is at once (hits@1), and within four tries (hits@<5). People judge: the first run writes SHEET, a csv file,
+    with the pairs of 20 passages of the index --index DIR. Fill its column `good` with yes or no, and the same
+    command without --index scores it. --stand-in lets the model of the role judge fill what is empty, and says that
+    it did.
     """
 
     sheet: Annotated[Path, Argument(metavar="SHEET", help="The csv file to write, or to score.")]
@@ -206,10 +199,6 @@ class RatersSheet(Reads):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.models.lms.roles import LanguageModels
-        from kraq_dspy.papers.audits.raters_sheet import rate_by_model, read_sheet, score_sheet, write_sheet
-        from kraq_dspy.records import Chunk
-
         if self.index is not None:
             require_writable_file(self.sheet)
             with self.opened(self.index) as space, Bars(space.models.settings, quiet=self.json) as bars:
@@ -237,7 +226,7 @@ class RatersSheet(Reads):
         title = f"{counted(report.n_passages, 'passage')}, rated by {', '.join(report.rated_by)}"
         output.print(grid(title, ["metric", "share of passages"], table))
         if report.is_stand_in:
-            note("a model rated in people's place: this stands in for their judgement, and is not it.")
+            note("a model rated in place of people: it stands in for human judgement.")
         if report.left_out:
             verb = "is" if report.left_out == 1 else "are"
             note(f"{counted(report.left_out, 'passage')} {verb} not judged far enough, and {verb} left out.")

@@ -4,31 +4,34 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument
 
-from kraq_dspy.apps.cli.options import Calls, Columns, Flag, IndexDir, Json, Limits, Models, command_class
+from kraq_dspy.apps.cli.model_options import Calls, Columns, Limits, Models
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, command_class
 from kraq_dspy.apps.cli.progress import Bars, run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, short
+from kraq_dspy.asset.store import access
 from kraq_dspy.errors import ConfigError
-
-if TYPE_CHECKING:
-    from kraq_dspy.indexing.index.check import CheckReport, Problem
+from kraq_dspy.indexing.index.change import add_documents, remove_documents, removed_before, update_index
+from kraq_dspy.indexing.index.check import CheckReport, Problem, check_index, repair_index
+from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
 
 
 @command_class
 class Remove(Calls, Limits):
-    """Remove documents, with all that was made from them alone. An id that is already gone is no error."""
+    """Remove documents, with all that was made from them alone.
+
+    An id that is already gone is no error.
+    """
 
     index_dir: IndexDir
     document_ids: Annotated[list[str], Argument(metavar="IDS", help="Ids of documents.")]
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.index.change import remove_documents, removed_before
-
         gone = removed_before(self.index_dir, self.document_ids)
         to_remove = [id for id in dict.fromkeys(self.document_ids) if id not in gone]
         if gone:
@@ -44,11 +47,11 @@ class Remove(Calls, Limits):
 
 @command_class
 class Update(Calls, Limits, Columns):
-    """Update the index from a corpus: add new documents, redo changed ones, and remove those
-    that are gone.
+    """Update the index from a corpus: add, redo and remove documents.
 
-    With --add the files are documents to add: those with a known id (the file's name, or the id of its row) replace
-    what was there, and nothing is removed.
+    It adds new documents, redoes changed ones, and removes those that are gone. With --add the files are documents
+    to add: those with a known id (the file's name, or the id of its row) replace what was there, and nothing is
+    removed.
     """
 
     index_dir: IndexDir
@@ -60,8 +63,6 @@ class Update(Calls, Limits, Columns):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.index.change import update_index
-
         if self.add:
             self._add()
             return
@@ -76,10 +77,6 @@ class Update(Calls, Limits, Columns):
         )
 
     def _add(self) -> None:
-        from kraq_dspy.asset.store import access
-        from kraq_dspy.indexing.index.change import add_documents
-        from kraq_dspy.indexing.index.opening import documents_of, read_to_the_first
-
         if self.recluster:
             raise ConfigError("--recluster goes with a whole corpus, not with --add.")
         settings = self.settings_of(self.index_dir)
@@ -91,10 +88,9 @@ class Update(Calls, Limits, Columns):
 
 @command_class
 class Check(Models):
-    """Verify an index: its files and records are intact, every id leads somewhere, and nothing is
-    stale or missing.
+    """Verify an index: nothing is damaged, stale or missing.
 
-    Ends with 1 if something is wrong.
+    Its files and records are intact, and every id leads somewhere. Ends with 1 if something is wrong.
     """
 
     index_dir: IndexDir
@@ -102,8 +98,6 @@ class Check(Models):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.index.check import check_index, repair_index
-
         if self.repair:
             settings = self.settings_of(self.index_dir)
             with Bars(settings, quiet=self.json) as bars:
@@ -125,7 +119,7 @@ class Check(Models):
         if not report.whole:
             raise typer.Exit(1)
 
-    def _show(self, report: "CheckReport") -> None:
+    def _show(self, report: CheckReport) -> None:
         if report.whole:
             checked = sum(report.checked.values())
             say((f"{self.index_dir} is whole", "green"), f": {checked:,} records and vectors checked.")
@@ -141,7 +135,7 @@ class Check(Models):
             explore = command("serve", self.index_dir, "--open", "--edit")
             note(f"entries of the FAQ cache that wait: {shown}. {explore}")
 
-    def _show_problems(self, problems: "Sequence[Problem]") -> None:
+    def _show_problems(self, problems: Sequence[Problem]) -> None:
         for problem in problems:
             more = ", ..." if problem.count > len(problem.ids) else ""
             ids = f" ({', '.join(problem.ids)}{more})"

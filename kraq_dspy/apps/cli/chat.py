@@ -2,21 +2,19 @@
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from kraq_dspy.apps.cli.ask import asked, show_answer, show_suggested
+import dspy
+
+from kraq_dspy.apps.cli.ask import Ask, asked, show_answer, show_suggested
 from kraq_dspy.apps.cli.failures import in_words
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.terminal import errors, say, show_error
-
-if TYPE_CHECKING:
-    import dspy
-
-    from kraq_dspy.apps.cli.ask import Ask
-    from kraq_dspy.records import Turn
-    from kraq_dspy.workspace import Workspace
-    from kraq_dspy.workspace.choices import ProgramChoice
-    from kraq_dspy.workspace.suggesting import SuggestedQuestion
+from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.records import Turn
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.choices import ProgramChoice
+from kraq_dspy.workspace.not_searched import is_searched
+from kraq_dspy.workspace.suggesting import SuggestedQuestion
 
 HELP = (
     "A question is answered from the index. A number asks the suggested question with that number. /new begins another "
@@ -24,7 +22,7 @@ HELP = (
 )
 
 
-def chat(command: "Ask") -> None:
+def chat(command: Ask) -> None:
     """Ask one question after another, without waiting for models to load again, until an empty line."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (input uses it)
@@ -50,13 +48,13 @@ def chat(command: "Ask") -> None:
 class _Talk:
     """A conversation in the terminal: its turns, and the questions that were suggested last."""
 
-    command: "Ask"
-    choice: "ProgramChoice"
-    space: "Workspace"
-    program: "dspy.Module"
+    command: Ask
+    choice: ProgramChoice
+    space: Workspace
+    program: dspy.Module
     model: str
-    suggested: "list[SuggestedQuestion]"
-    turns: "list[Turn]" = field(default_factory=list)
+    suggested: list[SuggestedQuestion]
+    turns: list[Turn] = field(default_factory=list)
 
     def obeys(self, line: str) -> bool:
         """Do what a line with a slash says; False for a question."""
@@ -73,9 +71,6 @@ class _Talk:
 
     def ask(self, line: str) -> None:
         """Answer a question, or the suggested one of this number. An error of the question ends nothing."""
-        from kraq_dspy.asset.corpus.normalise import normalised
-        from kraq_dspy.records import Turn
-        from kraq_dspy.workspace.not_searched import is_searched
 
         is_suggested = line.isdecimal() and 0 < int(line) <= len(self.suggested)
         question = self.suggested[int(line) - 1].text if is_suggested else normalised(line)
@@ -95,7 +90,7 @@ class _Talk:
         self.suggested = list(answer.get("next_questions") or ())
         show_answer(question, self.choice, self.model, answer, self.command.evidence)
 
-    def _answer(self, question: str, *, is_suggested: bool) -> "dspy.Prediction":
+    def _answer(self, question: str, *, is_suggested: bool) -> dspy.Prediction:
         """The prepared answer if the question begins a conversation and there is one, else the program's."""
         command, history = self.command, () if is_suggested else tuple(self.turns)
         takes_prepared = command.is_default and not (history or command.optimized)

@@ -1,7 +1,8 @@
-"""Lists the commands: in which group of help each stands, and under which name."""
+"""Lists the commands: their groups in help, their names, and the modules that are imported when they are called."""
 
+import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,33 +11,78 @@ import typer
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
-from kraq_dspy.apps.cli import faq
-from kraq_dspy.apps.cli.ask import Ask
-from kraq_dspy.apps.cli.audits import Bias, Diversity, RatersSheet, Stores
-from kraq_dspy.apps.cli.change import Check, Remove, Update
-from kraq_dspy.apps.cli.demo import Demo
-from kraq_dspy.apps.cli.evaluate import EvalIndex, FetchData, ListData, Report
-from kraq_dspy.apps.cli.exchange import Export, ImportGraphRAG
-from kraq_dspy.apps.cli.index import BuildIndex, ListQuestions
-from kraq_dspy.apps.cli.label import LabelQuestions
-from kraq_dspy.apps.cli.lm import GetModel, ServeModel
-from kraq_dspy.apps.cli.mcp import Mcp
-from kraq_dspy.apps.cli.optimize import Optimize
-from kraq_dspy.apps.cli.precompute import Precompute
-from kraq_dspy.apps.cli.recorded import EvalRecorded
-from kraq_dspy.apps.cli.select import Select
-from kraq_dspy.apps.cli.serving import Serve
-from kraq_dspy.apps.cli.status import Status
-from kraq_dspy.apps.cli.tables import TABLES, ListTables, RunTable
-from kraq_dspy.apps.cli.testset import CoverTestset, MakeTestset, UpdateTestset, WriteQrels
-from kraq_dspy.apps.cli.train import Asker, Drafter, Generator, MakePairs
 from kraq_dspy.errors import did_you_mean
 
 
-class Command(Protocol):
+class Runnable(Protocol):
     """A dataclass; its fields are the options and its docstring is the help."""
 
     def run(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Command:
+    """A class of a module of this folder, and the first line of its help, which is read without importing it."""
+
+    place: str
+    help: str
+
+    def load(self) -> type[Runnable]:
+        """Import the module, and return the class."""
+        module, _, name = self.place.partition(":")
+        command: type[Runnable] = getattr(importlib.import_module(f"kraq_dspy.apps.cli.{module}"), name)
+        return command
+
+
+class LazyCommand(TyperCommand):
+    """A command that imports its module when it is called. `--help` shows the options that most people use, and
+    `--help-all` all of them."""
+
+    def __init__(self, name: str, command: Command, panel: str | None = None) -> None:
+        names = {"help_option_names": ["-h", "--help", "--help-all"]}
+        super().__init__(name, short_help=command.help, rich_help_panel=panel, context_settings=names)
+        self._command = command
+
+    def load(self) -> None:
+        """Take the options, the help and what is run from the class. Brackets are brackets, not styles."""
+        if self.callback is not None:
+            return
+        command = self._command.load()
+        app = typer.Typer(add_completion=False)
+        app.command()(command)
+        of_class: Any = typer.main.get_command(app)
+        self.params, self.callback = of_class.params, of_class.callback
+
+        paragraphs = (command.__doc__ or "").split("\n\n")  # whose lines the terminal wraps
+        self.help = "\n\n".join(" ".join(part.split()) for part in paragraphs)
+        described: list[Any] = [self, *self.params]
+        for each in described:
+            each.help = escape(each.help or "")
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        self.load()
+        return super().make_context(*args, **options)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All parameters; while `--help` is written, the arguments and SHOWN options: the model, JSON, then the
+        command's own in their order, then those that it shares."""
+        params: list[Any] = list(super().get_params(ctx))
+        if not getattr(ctx, "writes_short_help", False):
+            return params
+        options = [each for each in params if each.param_type_name == "option"]
+        ranked = sorted(options, key=lambda each: (each.name not in MOST_USED, bool(each.rich_help_panel)))
+        shown = ranked[:SHOWN]
+        return [each for each in params if each in shown or each not in options]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        ctx.writes_short_help = "--help-all" not in sys.argv
+        hidden = len(super().get_params(ctx)) - len(self.get_params(ctx))
+        self.epilog = f"{hidden} more options: --help-all" if hidden else None
+        super().format_help(ctx, formatter)
+
+
+MOST_USED = ("help", "lm", "json")
+SHOWN = 13  # options of a short help: ten, and those that every command has
 
 
 class EvalGroup(TyperGroup):
@@ -63,7 +109,7 @@ class BenchGroup(TyperGroup):
     """`kraq bench kraq-2` and `kraq bench my.toml` run tables."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        from kraq_dspy.papers.catalogue import papers_tables
+        from kraq_dspy.papers.catalogue import papers_tables  # with DSPy
 
         if not args or args[0] in self.commands:
             return super().resolve_command(ctx, args)
@@ -78,13 +124,18 @@ class BenchGroup(TyperGroup):
 INDEX, RECORDED, TABLE = "INDEX", "FILE", "TABLE"
 """What a command is given in place of a second word."""
 
+TABLES = tuple(
+    sorted(file.stem for file in (Path(__file__).parents[2] / "papers" / "tables" / "definitions").glob("*.toml"))
+)
+"""The comparisons of this library, by name."""
+
 
 @dataclass(frozen=True)
 class Group:
     """Commands of two words, such as `kraq faq add`."""
 
     help: str
-    commands: Mapping[str, type[Command]]
+    commands: Mapping[str, Command]
     cls: type[TyperGroup] = TyperGroup
 
 
@@ -101,111 +152,148 @@ kraq bench list: what each needs, and whether it was run. kraq bench kraq-2, or 
 kraq bench TABLE.toml: a table written like those in kraq_dspy/papers/tables/definitions.
 """
 
-FAQ = {
-    "add": faq.AddEntries,
-    "list": faq.ListEntries,
-    "approve": faq.ApproveEntries,
-    "remove": faq.RemoveEntries,
-    "seed": faq.Seed,
-}
-
-BENCHMARKS = {
-    "list": ListTables,
-    TABLE: RunTable,
-    "data": ListData,
-    "fetch": FetchData,
-    "diversity": Diversity,
-    "bias": Bias,
-    "stores": Stores,
-    "qa-rag-1": RatersSheet,
-}
-
-TRAINING = {"pairs": MakePairs, "generator": Generator, "asker": Asker, "drafter": Drafter}
-
-COMMANDS: dict[str, Mapping[str, type[Command] | Group]] = {
-    "Start": {"demo": Demo, "index": BuildIndex, "status": Status, "questions": ListQuestions},
-    "Ask": {"ask": Ask, "serve": Serve, "mcp": Mcp},
+COMMANDS: dict[str, Mapping[str, Command | Group]] = {
+    "Start": {
+        "demo": Command("demo:Demo", "Index bundled passages, ask them, measure, and pick a retriever by a test set."),
+        "index": Command("index:BuildIndex", "Index CORPUS: graph, communities, summaries, and a question for each."),
+        "status": Command("status:Status", "Contents of the index, what made it, its cost, and its failures."),
+        "questions": Command(
+            "questions:ListQuestions", "List the representative questions, with the passages that answer them."
+        ),
+    },
+    "Ask": {
+        "ask": Command("ask:Ask", "Answer QUESTION from the index, and show the evidence."),
+        "serve": Command("serving:Serve", "Serve one or more indexes: a page and a JSON API."),
+        "mcp": Command("mcp:Mcp", "Offer the index to agents by the Model Context Protocol."),
+    },
     "Maintain": {
-        "update": Update,
-        "remove": Remove,
-        "check": Check,
-        "export": Export,
-        "import": Group("Make an index of another system's graph.", {"graphrag": ImportGraphRAG}),
-    },
-    "Prepare": {
-        "precompute": Precompute,
-        "faq": Group("Answers prepared in advance, which `kraq ask -p qa-search` gives.", FAQ),
-    },
-    "Research": {
-        "eval": Group(EVAL, {INDEX: EvalIndex, RECORDED: EvalRecorded, "report": Report}, EvalGroup),
-        "select": Select,
-        "testset": Group(
-            "Questions with their answers and evidence, made from an index or labeled by you, to measure systems with.",
+        "update": Command("change:Update", "Update the index from a corpus: add, redo and remove documents."),
+        "remove": Command("change:Remove", "Remove documents, with all that was made from them alone."),
+        "check": Command("change:Check", "Verify an index: nothing is damaged, stale or missing."),
+        "export": Command("exchange:Export", "Write the index as tables, a graph, JSON lines or a data set."),
+        "import": Group(
+            "Make an index of another system's graph.",
             {
-                "make": MakeTestset,
-                "update": UpdateTestset,
-                "coverage": CoverTestset,
-                "label": LabelQuestions,
-                "qrels": WriteQrels,
+                "graphrag": Command(
+                    "exchange:ImportGraphRAG", "Make an index of what Microsoft GraphRAG (version 2 or 3) wrote."
+                ),
             },
         ),
-        "bench": Group(BENCH, BENCHMARKS, BenchGroup),
-        "optimize": Optimize,
-        "finetune": Group("Train a small model for a step (LoRA), on pairs.", TRAINING),
+    },
+    "Prepare": {
+        "precompute": Command("precompute:Precompute", "Prepare what programs look up."),
+        "faq": Group(
+            "Answers prepared in advance, which `kraq ask -p qa-search` gives.",
+            {
+                "add": Command("faq:AddEntries", "Add a question and its answer, or answer a question that is there."),
+                "list": Command(
+                    "faq:ListEntries", "List the entries by number, and how programs failed at their questions."
+                ),
+                "approve": Command(
+                    "faq:ApproveEntries", "Serve these entries from now on, as they and their documents are now."
+                ),
+                "remove": Command("faq:RemoveEntries", "Take entries out."),
+                "seed": Command(
+                    "faq_seed:Seed", "Answer the representative questions, and keep the answers for review."
+                ),
+            },
+        ),
+    },
+    "Research": {
+        "eval": Group(
+            EVAL,
+            {
+                INDEX: Command(
+                    "evaluate:EvalIndex", "Ask an index every question of a file, and score answers and evidence."
+                ),
+                RECORDED: Command("evaluate:EvalRecorded", "Score the answers of a file, which were given already."),
+                "report": Command("evaluate:Report", "Make the report of `kraq eval` again from its rows."),
+            },
+            EvalGroup,
+        ),
+        "select": Command("select:Select", "Find the retriever, passage size and k that find most evidence."),
+        "testset": Group(
+            "Questions with answers and evidence to measure systems with, made or labeled.",
+            {
+                "make": Command(
+                    "testset:MakeTestset", "Write questions that the index answers, with answers and evidence."
+                ),
+                "update": Command("testset:UpdateTestset", "Update a test set after the index has changed."),
+                "coverage": Command(
+                    "testset:CoverTestset", "List the communities that your own questions never touch."
+                ),
+                "label": Command("label:LabelQuestions", "Mark which passages answer questions that people asked."),
+                "qrels": Command(
+                    "testset:WriteQrels",
+                    "Write the evidence of a test set as TREC qrels, for trec_eval and tools like it.",
+                ),
+            },
+        ),
+        "bench": Group(
+            BENCH,
+            {
+                "list": Command("tables:ListTables", "List the papers' tables and figures, and which have a report."),
+                TABLE: Command("tables:RunTable", "Run a table over data sets: index, ask every system, report."),
+                "data": Command(
+                    "evaluate:ListData", "Name the data sets that can be fetched, and those that are here."
+                ),
+                "fetch": Command(
+                    "evaluate:FetchData", "Download a data set from the hub, or take BioASQ's files over."
+                ),
+                "diversity": Command("audits:Diversity", "Measure how diverse the passages of retrievers are."),
+                "bias": Command("audits:Bias", "Compare each theme's share of the questions and of the passages."),
+                "stores": Command("audits:Stores", "Time K2RAG's stores of CORPUS as it is and summarised first."),
+                "qa-rag-1": Command(
+                    "audits:RatersSheet", "Make QA-RAG's table 1: how often question-answer pairs are good."
+                ),
+            },
+            BenchGroup,
+        ),
+        "optimize": Command("optimize:Optimize", "Optimize a step or a program, and measure it on other examples."),
+        "finetune": Group(
+            "Train a small model for a step (LoRA), on pairs.",
+            {
+                "pairs": Command("train:MakePairs", "Make (summary, question) pairs with a teacher model."),
+                "generator": Command("train:Generator", "Train the question generator on (summary, question) pairs."),
+                "asker": Command("train:Asker", "Train what words questions on (statement, answer, question) pairs."),
+                "drafter": Command("train:Drafter", "Train the drafter of Speculative RAG on its rationales."),
+            },
+        ),
         "lm": Group(
-            "Small models that run in this process, and servers of others.", {"get": GetModel, "serve": ServeModel}
+            "Small models that run in this process, and servers of others.",
+            {
+                "get": Command("lm:GetModel", "Download a small language model that runs in this process."),
+                "serve": Command(
+                    "lm:ServeModel", "Print vLLM's command to serve MODEL and its adapters, and start it."
+                ),
+            },
         ),
     },
 }
 
 
-class ShortHelp(TyperCommand):
-    """A command whose `--help` shows the options that most people use, and whose `--help-all` shows all."""
+class Commands(TyperGroup):
+    """`kraq` itself: the commands of `COMMANDS`, and groups of them."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        described: list[Any] = [self, *self.params]
-        for each in described:  # brackets are brackets, not styles
-            each.help = escape(getattr(each, "help", None) or "")
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """All parameters; while `--help` is written, the arguments and SHOWN options: the model, JSON, then the
-        command's own in their order, then those that it shares."""
-        params: list[Any] = list(super().get_params(ctx))
-        if not getattr(ctx, "writes_short_help", False):
-            return params
-        options = [each for each in params if each.param_type_name == "option"]
-        ranked = sorted(options, key=lambda each: (each.name not in MOST_USED, bool(each.rich_help_panel)))
-        shown = ranked[:SHOWN]
-        return [each for each in params if each in shown or each not in options]
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        ctx.writes_short_help = "--help-all" not in sys.argv
-        hidden = len(super().get_params(ctx)) - len(self.get_params(ctx))
-        self.epilog = f"{hidden} more options: --help-all" if hidden else None
-        super().format_help(ctx, formatter)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for panel, members in COMMANDS.items():
+            for name, member in members.items():
+                self.commands[name] = _made(name, member, panel)
 
 
-MOST_USED = ("help", "lm", "json")
-SHOWN = 13  # options of a short help: ten, and those that every command has
+def _made(name: str, member: Command | Group, panel: str | None = None) -> Any:
+    if isinstance(member, Command):
+        return LazyCommand(name, member, panel)
+    commands = {word: _made(word, each) for word, each in member.commands.items()}
+    return member.cls(name=name, help=member.help, commands=commands, no_args_is_help=True, rich_help_panel=panel)
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Adds all of them. Typer makes one from the command line's words; `run` is left to the result callback."""
-    names = {"help_option_names": ["-h", "--help", "--help-all"]}
-    for panel, commands in COMMANDS.items():
-        for name, command in commands.items():
-            if isinstance(command, Group):
-                group = typer.Typer(cls=command.cls, no_args_is_help=True, help=command.help)
-                for word, member in command.commands.items():
-                    group.command(word, help=_help(member), cls=ShortHelp, context_settings=names)(member)
-                app.add_typer(group, name=name, rich_help_panel=panel)
+def all_commands() -> Iterator[tuple[str, Command]]:
+    """Every command under its name, of one word or two."""
+    for members in COMMANDS.values():
+        for name, member in members.items():
+            if isinstance(member, Command):
+                yield name, member
             else:
-                app.command(name, help=_help(command), rich_help_panel=panel, cls=ShortHelp, context_settings=names)(
-                    command
-                )
-
-
-def _help(command: type[Command]) -> str:
-    """Write the command's paragraphs as lines, which the terminal wraps."""
-    return "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
+                yield from ((f"{name} {word}", each) for word, each in member.commands.items())

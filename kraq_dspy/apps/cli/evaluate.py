@@ -1,45 +1,44 @@
-"""Asks an index questions of your own and says how good its answers are: `kraq eval INDEX QUESTIONS`."""
+"""Scores answers of an index, or answers that were given already: `kraq eval INDEX QUESTIONS`, `kraq eval FILE`."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import (
-    DataDir,
-    Flag,
-    Human,
-    IndexDir,
-    Json,
-    Questions,
-    Reads,
-    Repeated,
-    Seed,
-    TakesStates,
-    command_class,
-)
+from kraq_dspy.apps.cli.model_options import Reads, TakesStates
+from kraq_dspy.apps.cli.options import DataDir, Flag, Human, IndexDir, Json, Questions, Repeated, Seed, command_class
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import ScoresQuestions
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.comparing import compare_runs
+from kraq_dspy.eval.datasets import NAMES, Example, fetch_dataset, load_dataset
+from kraq_dspy.eval.datasets.dataset import checksum_of, is_dataset
 from kraq_dspy.eval.defaults import RETRIEVED
-
-if TYPE_CHECKING:
-    from kraq_dspy.eval.datasets import Example
-    from kraq_dspy.eval.metrics.generation import BertScorer
-    from kraq_dspy.eval.summary import TableSummary
-    from kraq_dspy.eval.system import AskedSystem
-    from kraq_dspy.workspace import Workspace
-
+from kraq_dspy.eval.evaluation import default_metrics, evaluate, place_of
+from kraq_dspy.eval.foreign import read_foreign
+from kraq_dspy.eval.grids import changed_questions, grids, unpaired_questions
+from kraq_dspy.eval.judges import JUDGED
+from kraq_dspy.eval.metrics.generation import BertScorer
+from kraq_dspy.eval.questions import columns_note, read_questions
+from kraq_dspy.eval.recorded import default_metrics_of, require_recorded
+from kraq_dspy.eval.report_page import write_report
+from kraq_dspy.eval.summary import TableSummary, find_runs, summarise
+from kraq_dspy.eval.system import AskedSystem, chosen_program, chosen_retriever, system_of
+from kraq_dspy.eval.terminal import print_grid, print_summary
+from kraq_dspy.models.lms.meter import Meter
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.papers.grids import paper_grids
+from kraq_dspy.records import content_id
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
 
 Baseline = Annotated[str | None, Option("--baseline", help="The system that the others are compared with.")]
 
 
-def named_scorer(name: str) -> "BertScorer":
-    from kraq_dspy.eval.metrics.generation import BertScorer
-
+def named_scorer(name: str) -> BertScorer:
     if name == "minilm":
         return BertScorer.packaged()
     folder, _, layer = name.rpartition(":")
@@ -50,10 +49,10 @@ def named_scorer(name: str) -> "BertScorer":
 
 @command_class
 class EvalIndex(TakesStates, Reads, ScoresQuestions):
-    """Ask an index, as it is, every question of a file, and score the answers and what was found.
+    """Ask an index every question of a file, and score answers and evidence.
 
-    Without answers in the file, kraq computes only the metrics that need none. `kraq eval report A B`
-    compares two of these runs.
+    Without answers in the file, kraq computes only the metrics that need none. `kraq eval report A B` compares two
+    of these runs.
     """
 
     index_dir: IndexDir
@@ -83,14 +82,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     human: Human = None
 
     def run(self) -> None:
-        from kraq_dspy.eval.evaluation import evaluate, place_of
-        from kraq_dspy.eval.questions import columns_note
-
         thresholds = self.thresholds()
         examples = self.examples(self.questions)
         if told := columns_note(examples, self.columns()):
             note(told, label="")
-        peoples = self._peoples()
+        human = self._human()
         if self.retrieval_only and (self.program or self.optimized):
             raise ConfigError("--retrieval-only asks no program.")
 
@@ -100,12 +96,12 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             metrics = self._metrics(systems, examples, thresholds)
             self._require_asked(space, systems, metrics or [])
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
-            folder = self.out or place_of(title, systems, metrics, [*examples, *peoples], space, Path("runs"))
+            folder = self.out or place_of(title, systems, metrics, [*examples, *human], space, Path("runs"))
             self.prepare_place(folder)
             named = {system.name: system for system in systems}
             with Bars(settings, quiet=self.json) as bars:
                 result = evaluate(
-                    named, examples, metrics, human=peoples or None, space=space, title=title, k=self.asked_k,
+                    named, examples, metrics, human=human or None, space=space, title=title, k=self.asked_k,
                     out=folder, concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
                 )  # fmt: skip
 
@@ -116,38 +112,31 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         """How many passages a retriever is asked for."""
         return self.k or RETRIEVED
 
-    def _require_asked(self, space: "Workspace", systems: "Sequence[AskedSystem]", metrics: Sequence[str]) -> None:
+    def _require_asked(self, space: Workspace, systems: Sequence[AskedSystem], metrics: Sequence[str]) -> None:
         """Raise StateError for a state of a step that neither the programs nor the metrics ask."""
         if not self.optimized:
             return
-        from kraq_dspy.eval.judges import JUDGED
 
         programs = [space.make_program(each.choice) for each in systems if each.choice is not None]
         judges = [JUDGED[name]() for name in metrics if name in JUDGED]
         self.require_asked("eval", programs=[*programs, *judges])
 
-    def _peoples(self) -> "list[Example]":
+    def _human(self) -> list[Example]:
         """Human questions, which decide with the halves; none without --human. Raises EvaluationError for a file
         that cannot be read."""
-        from kraq_dspy.eval.questions import read_questions
 
         return [] if self.human is None else read_questions(self.human, self.columns(), encoding=self.encoding)
 
-    def _systems(self, space: "Workspace") -> "list[AskedSystem]":
+    def _systems(self, space: Workspace) -> list[AskedSystem]:
         """The systems elsewhere, then the retrievers, or each program over each retriever; those of `kraq ask` if none
         is named."""
-        from kraq_dspy.eval.foreign import read_foreign
-        from kraq_dspy.eval.system import system_of
 
         foreign = [system_of(read_foreign(file), file.name.partition(".")[0]) for file in self.system or ()]
         if foreign and not (self.program or self.retriever):
             return foreign
         return foreign + self._own_systems(space)
 
-    def _own_systems(self, space: "Workspace") -> "list[AskedSystem]":
-        from kraq_dspy.eval.system import chosen_program, chosen_retriever
-        from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
-
+    def _own_systems(self, space: Workspace) -> list[AskedSystem]:
         if self.retrieval_only:
             names = self.retriever or [space.default_retriever]
             return [chosen_retriever(space, name, self.asked_k) for name in names]
@@ -163,12 +152,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
 
     def _metrics(
         self,
-        systems: "Sequence[AskedSystem]",
-        examples: "Sequence[Example]",
+        systems: Sequence[AskedSystem],
+        examples: Sequence[Example],
         thresholds: Mapping[str, float],
     ) -> list[str] | None:
         """The metrics that are named, and those that must reach a threshold."""
-        from kraq_dspy.eval.evaluation import default_metrics
 
         if not thresholds:
             return self.metric or None
@@ -176,10 +164,45 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
 
 
 @command_class
-class Report:
-    """Make the report of `kraq eval` again from its rows: terminal and report.html.
+class EvalRecorded(ScoresQuestions):
+    """Score the answers of a file, which were given already.
 
-    With two folders, compare the runs: what the second has more, question by question, with intervals.
+    kraq compares them with the file's right answers and passages. Columns are those of RAGAS (response,
+    retrieved_contexts), DeepEval (actual_output, retrieval_context) or TruLens (output, contexts). kraq asks no
+    system; only metrics such as groundedness ask a model.
+    """
+
+    file: Annotated[
+        Path, Argument(metavar="FILE", help="csv, jsonl or parquet: questions with the answers that were given.")
+    ]
+
+    def run(self) -> None:
+        thresholds = self.thresholds()
+        settings = self.settings()
+        examples = self.examples(self.file)
+        require_recorded(examples)
+        metrics = self.with_judged(self.metric or default_metrics_of(examples), thresholds)
+        title = self.file.name.partition(".")[0]
+        parts = content_id("place", *metrics, checksum_of(examples))[:8]
+        folder = self.out or Path("runs") / f"{title}-{parts}"
+        self.prepare_place(folder)
+
+        models = LanguageModels(settings, meter=Meter(self.limits(settings)))
+        judge = models["judge"] if any(name in JUDGED for name in metrics) else None
+        with Bars(settings, quiet=self.json) as bars:
+            result = evaluate(
+                None, examples, metrics, judge=judge, title=title, out=folder,
+                concurrency=settings.run.concurrency, seed=self.seed, progress=bars,
+            )  # fmt: skip
+        self.show_and_judge(result, folder, thresholds)
+
+
+@command_class
+class Report:
+    """Make the report of `kraq eval` again from its rows.
+
+    It prints to the terminal and writes report.html. With two folders, compare the runs: what the second has more,
+    question by question, with intervals.
     """
 
     run_dir: Annotated[Path, Argument(metavar="DIR", help="The folder that `kraq eval` wrote.")]
@@ -198,9 +221,6 @@ class Report:
             raise ConfigError(
                 "--baseline is for the report of one run; of two, the first is what the second is compared with."
             )
-        from kraq_dspy.eval.comparing import compare_runs
-        from kraq_dspy.eval.grids import changed_questions, grids, unpaired_questions
-        from kraq_dspy.eval.terminal import print_grid
 
         comparisons = compare_runs(self.run_dir, self.other, seed=self.seed)
         if self.json:
@@ -215,12 +235,8 @@ class Report:
                     print_grid(part, output)
 
 
-def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> "TableSummary":
+def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> TableSummary:
     """Write and print the report; the summary that it shows."""
-    from kraq_dspy.eval.report_page import write_report
-    from kraq_dspy.eval.summary import find_runs, summarise
-    from kraq_dspy.eval.terminal import print_summary
-    from kraq_dspy.papers.grids import paper_grids
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     in_front = paper_grids(summary)
@@ -235,15 +251,12 @@ def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) ->
 
 @command_class
 class ListData:
-    """Name the data sets that can be fetched, and those that are in the folder."""
+    """Name the data sets that can be fetched, and those that are here."""
 
     data: DataDir = Path("data")
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.datasets import NAMES
-        from kraq_dspy.eval.datasets.dataset import is_dataset
-
         folders = self.data.iterdir() if self.data.is_dir() else []
         here = sorted(path.name for path in folders if is_dataset(path) or path.name in NAMES)
         if self.json:
@@ -255,7 +268,10 @@ class ListData:
 
 @command_class
 class FetchData:
-    """Download a data set from the hub, or take BioASQ's files over. kraq keeps existing files."""
+    """Download a data set from the hub, or take BioASQ's files over.
+
+    kraq keeps existing files.
+    """
 
     name: Annotated[str, Argument(metavar="NAME", help="One of `kraq bench data`.")]
     out: Annotated[
@@ -264,8 +280,6 @@ class FetchData:
     file: Annotated[list[Path] | None, Option(help="BioASQ's golden files; may be repeated.")] = None
 
     def run(self) -> None:
-        from kraq_dspy.eval.datasets import fetch_dataset, load_dataset
-
         fetch_dataset(self.name, self.out, files=self.file or [])
         dataset = load_dataset(self.name, self.out)
         say(

@@ -7,13 +7,11 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from kraq_dspy.apps.cli.index import index_beside, say_what_to_try
+from kraq_dspy.apps.cli.model_options import AclColumn, Builds, Limits
 from kraq_dspy.apps.cli.options import (
-    AclColumn,
-    Builds,
     Flag,
     IndexDir,
     Json,
-    Limits,
     NewIndex,
     Scoped,
     command_class,
@@ -22,18 +20,20 @@ from kraq_dspy.apps.cli.options import (
 )
 from kraq_dspy.apps.cli.progress import run_build
 from kraq_dspy.apps.cli.terminal import note, print_json, say, show_counts
+from kraq_dspy.apps.dataset import export_dataset
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.indexing.index.exchange import export_index, import_graphrag
 
 Format = Literal["parquet", "graphml", "jsonl", "dataset"]
 
 
 @command_class
 class Export(Scoped):
-    """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
-    answers and evidence as a data set (JSON lines), to learn from.
+    """Write the index as tables, a graph, JSON lines or a data set.
 
-    The data set's questions stand for whole communities, and may have dozens of documents: `kraq testset make` writes
-    questions with answers and gold passages to measure with.
+    parquet has tables in GraphRAG's column names; the data set has its questions with answers and evidence, as JSON
+    lines, to learn from. The data set's questions stand for whole communities, and may have dozens of documents:
+    `kraq testset make` writes questions with answers and gold passages to measure with.
     """
 
     index_dir: IndexDir
@@ -47,9 +47,6 @@ class Export(Scoped):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.apps.dataset import export_dataset
-        from kraq_dspy.indexing.index.exchange import export_index
-
         if self.format != "dataset" and (self.pending or self.unanswered):
             raise ConfigError(f"--pending and --unanswered go with --format dataset, not with {self.format}.")
         (require_writable_file if self.format in ("graphml", "dataset") else require_writable)(self.out)
@@ -73,8 +70,10 @@ class Export(Scoped):
 
 @command_class
 class ImportGraphRAG(Builds, Limits):
-    """Make an index of what Microsoft GraphRAG wrote (version 2 or 3): its reports become summaries, and those
-    questions. Nothing is extracted or summarised again."""
+    """Make an index of what Microsoft GraphRAG (version 2 or 3) wrote.
+
+    Its reports become summaries, and those questions. Nothing is extracted or summarised again.
+    """
 
     folder: Annotated[Path, Argument(help="GraphRAG's project or output folder, with its parquet files.")]
     out: NewIndex = None
@@ -83,8 +82,6 @@ class ImportGraphRAG(Builds, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.index.exchange import import_graphrag
-
         out = self.out or index_beside(self.folder)
         imported = partial(import_graphrag, self.folder, out, replace=self.replace)
         report = run_build(imported, self.settings(), self, json=self.json)

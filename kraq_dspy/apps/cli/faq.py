@@ -2,45 +2,25 @@
 
 import getpass
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import (
-    Calls,
-    First,
-    Flag,
-    IndexDir,
-    Json,
-    Limits,
-    Owner,
-    Owns,
-    Scoped,
-    TakesStates,
-    command_class,
-)
-from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.options import First, Flag, IndexDir, Json, Owner, Scoped, command_class, scoped_view
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say, short, show_counts
+from kraq_dspy.asset.store.faq import FAQ, FaqCache, NewEntry
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, FaqError
-
-if TYPE_CHECKING:
-    from kraq_dspy.asset.scope import Scope
-    from kraq_dspy.asset.store.faq import FaqCache
-    from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.records import FaqEntry
-    from kraq_dspy.workspace import Workspace
-
+from kraq_dspy.indexing.faq.review import approve as approve_entry
+from kraq_dspy.indexing.faq.sources import opened_faq as faq_of, sources_of
+from kraq_dspy.records import FaqEntry
 
 Numbers = Annotated[list[int], Argument(metavar="NUMBERS", help="Numbers of entries.")]
-Pending = Annotated[bool, Flag("--pending", help="Serve it only after somebody approves it.")]
-PassageOption = partial(Option, rich_help_panel="With --of passages")
 Status = Literal["pending", "approved", "stale"]
-Critics = Literal["ratings", "roundtrip"]
 
 
 @command_class
@@ -52,11 +32,11 @@ class OfFaq(Owner):
 
 @command_class
 class AddEntries(OfFaq):
-    """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review.
+    """Add a question and its answer, or answer a question that is there.
 
-    Without an answer, QUESTION is a file of entries: csv, tsv, jsonl or json with the columns question, answer, and if
-    need be sources, status. kraq lists invalid rows and answers that contradict the FAQ cache's, leaves them out, and
-    exits with 1.
+    When a source changes, it goes to review. Without an answer, QUESTION is a file of entries: csv, tsv, jsonl or
+    json with the columns question, answer, and if need be sources, status. kraq lists invalid rows and answers that
+    contradict the FAQ cache's, leaves them out, and exits with 1.
     """
 
     question: Annotated[str, Argument(metavar="QUESTION|FILE", help="The question, as people ask it; or a file.")]
@@ -64,14 +44,11 @@ class AddEntries(OfFaq):
     source: Annotated[
         list[str] | None, Option(metavar="DOCUMENT_ID", help="Document that supports the answer; repeatable.")
     ] = None
-    pending: Pending = False
+    pending: Annotated[bool, Flag("--pending", help="Serve it only after somebody approves it.")] = False
     replace: Annotated[bool, Flag("--replace", help="Replace existing answers.")] = False
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.asset.store.faq import NewEntry
-        from kraq_dspy.indexing.faq.sources import sources_of
-
         if self.answer is None:
             self._import(Path(self.question))
             return
@@ -88,7 +65,7 @@ class AddEntries(OfFaq):
             say(f"Entry {entry.number}, {entry.status}: ", short(entry.question, 200))
 
     def _import(self, file: Path) -> None:
-        from kraq_dspy.indexing.faq.files import import_answers
+        from kraq_dspy.indexing.faq.files import import_answers  # with DSPy, for which an entry need not wait
 
         if self.source:
             raise ConfigError("--source goes with one answer; a file has a column `sources`.")
@@ -137,7 +114,7 @@ class ListEntries(Scoped, OfFaq):
         entries = read_entries(self, self.status)
         shown = entries[: self.limit]
         if self.out is not None:
-            from kraq_dspy.indexing.faq.files import entries_text
+            from kraq_dspy.indexing.faq.files import entries_text  # with DSPy, for which a list need not wait
 
             self.out.write_text(entries_text(shown, form), "utf-8", newline="")
             if self.json:
@@ -166,14 +143,12 @@ class ListEntries(Scoped, OfFaq):
 
 @command_class
 class ApproveEntries(OfFaq):
-    """Serve these entries from now on, as their answers and their documents are now."""
+    """Serve these entries from now on, as they and their documents are now."""
 
     numbers: Numbers
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.faq.review import approve as approve_entry
-
         with opened_faq(self, make=False) as (index, entries):
             done = [approve_entry(index, entries, number, by=user()) for number in existing(entries, self.numbers)]
         if self.json:
@@ -184,7 +159,10 @@ class ApproveEntries(OfFaq):
 
 @command_class
 class RemoveEntries(OfFaq):
-    """Take entries out. kraq never reuses their numbers."""
+    """Take entries out.
+
+    kraq never reuses their numbers.
+    """
 
     numbers: Numbers
     json: Json = False
@@ -201,113 +179,9 @@ class RemoveEntries(OfFaq):
             say(f"Removed {len(removed)}; left: {sum(left.values()):,}.")
 
 
-@command_class
-class Seed(TakesStates, Owns, Calls, Limits):
-    """Answer the index's representative questions, and keep the answers for review.
-
-    With --of passages, the role generator makes a question and its answer from each passage of the documents instead,
-    and the role judge keeps those that pass: is it answered there, does anybody ask it, can it be understood alone?
-
-    Run it again to resume an interrupted run, or after the index has grown: kraq skips existing questions, and repeats
-    no call.
-    """
-
-    index_dir: IndexDir
-    of: Annotated[Literal["questions", "passages"], Option(help="What the entries are made of.")] = "questions"
-    limit: Annotated[int | None, Option(min=1, help="At most N new questions, or N passages.")] = None
-    approve: Annotated[bool, Flag("--approve", help="Serve the answers at once, without review.")] = False
-    starters: Annotated[int | None, Option(min=1, help="Only the N that `kraq questions --starters` lists.")] = None
-    program: Annotated[str | None, Option("--program", "-p", help="Program that answers; see kraq ask --programs.")] = (
-        None
-    )
-    retriever: Annotated[str | None, Option(help="Retriever of the passages.")] = None
-    audience: Annotated[
-        str | None,
-        PassageOption(metavar="TEXT", help="People who will ask; a critic judges relevance to them."),
-    ] = None
-    critics: Annotated[
-        Critics | None,
-        PassageOption(
-            help="ratings: three of them rate each pair, 1 to 5. roundtrip: the question must find its passage, and "
-            "that give the answer again. Unset: roundtrip for a judge below two billion parameters."
-        ),
-    ] = None
-    keep: Annotated[
-        int | None, PassageOption(min=1, max=5, help="Keep pairs that every critic rates at least this; unset: 5.")
-    ] = None
-    json: Json = False
-
-    def run(self) -> None:
-        of_questions = {"--starters": self.starters, "--program": self.program, "--retriever": self.retriever}
-        of_passages = {"--audience": self.audience, "--critics": self.critics, "--keep": self.keep}
-        for name, value in (of_passages if self.of == "questions" else of_questions).items():
-            if value is not None:
-                raise ConfigError(f"{name} does not go with --of {self.of}.")
-
-        report = self._answers() if self.of == "questions" else self._synthetic_pairs()
-        if self.json:
-            print_json(report)
-            return
-        show_counts(self.index_dir, report)
-        for failure in report.failures[:10] if self.of == "questions" else ():
-            note(short(failure.reason, 240), label="failed: ")
-        waiting = report.added if self.of == "passages" else report.answered
-        waiting = (0 if self.approve else waiting) + getattr(report, "unanswered", 0)
-        if waiting:
-            say(f"{waiting:,} wait for review: {command('serve', self.index_dir, '--open', '--edit')}")
-        if self.of == "passages" and report.failures:
-            note(f"what failed, and why: {command('status', self.index_dir)}; run it again to try once more.")
-
-    def _answers(self) -> Any:
-        from kraq_dspy.indexing.faq.seed import seed_answers
-        from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
-
-        choice = choose_program(self.program or DEFAULT_PROGRAM, self.retriever)
-        if choice.inner is not None:
-            raise ConfigError(
-                f"{self.program} answers from the FAQ cache; seed it with the program behind: {choice.inner.spec.name}"
-            )
-        with self._opened() as (space, entries, bars):
-            chosen = None if self.starters is None else [each.question for each in space.starters(self.starters)]
-            program = space.make_program(choice)
-            self.require_asked("faq seed", programs=[program])
-            return seed_answers(
-                space.index, entries, program, space.models,
-                by=user(), questions=chosen, limit=self.limit, approve=self.approve, progress=bars,
-            )  # fmt: skip
-
-    def _synthetic_pairs(self) -> Any:
-        from kraq_dspy.indexing.faq.synthesize import SyntheticPlan, make_synthetic_pairs
-
-        if self.audience is not None and not self.audience.strip():
-            raise ConfigError("--audience is empty; say who will ask.")
-        if self.critics == "roundtrip" and (self.audience is not None or self.keep is not None):
-            raise ConfigError("--audience and --keep are for --critics ratings; roundtrip rates nothing.")
-        plan = SyntheticPlan(self.audience, self.keep, limit=self.limit, critics=self.critics)
-        self.require_asked("faq seed --of passages", "synthesizing")
-        with self._opened(write=True) as (space, entries, bars):
-            find = space.retriever("dense")
-            return make_synthetic_pairs(
-                space.index, entries, space.models, plan, by=user(), approve=self.approve, retriever=find, progress=bars
-            )
-
-    @contextmanager
-    def _opened(self, *, write: bool = False) -> "Iterator[tuple[Workspace, FaqCache, Bars]]":
-        """The index with its models, its FAQ cache, made if there is none, and bars."""
-        from kraq_dspy.asset.store.faq import FAQ, FaqCache
-
-        with (
-            self.opened(self.index_dir, write=write) as space,
-            FaqCache(space.path / FAQ) as entries,
-            Bars(space.models.settings, quiet=self.json) as bars,
-        ):
-            yield space, entries, bars
-
-
 @contextmanager
-def opened_faq(of_faq: OfFaq, *, make: bool = True) -> "Iterator[tuple[Index, FaqCache]]":
+def opened_faq(of_faq: OfFaq, *, make: bool = True) -> Iterator[tuple[Index, FaqCache]]:
     """The index's records and its FAQ cache to change; a new one if there is none, unless `make` is false."""
-    from kraq_dspy.asset.store.faq import FAQ, FaqCache
 
     index_dir = of_faq.index_dir
     with of_faq.readable(index_dir) as index:
@@ -319,27 +193,18 @@ def opened_faq(of_faq: OfFaq, *, make: bool = True) -> "Iterator[tuple[Index, Fa
             yield index, entries
 
 
-def read_entries(of_faq: OfFaq, status: Status | None) -> "list[FaqEntry]":
-    from kraq_dspy.indexing.faq.sources import opened_faq as faq_of
-
+def read_entries(of_faq: OfFaq, status: Status | None) -> list[FaqEntry]:
+    """The entries of this status; for a scope the approved ones whose sources it may all read."""
     scope = of_faq.scope()
     if scope is not None and not scope.is_everything:
-        return [entry for entry in _served_in(of_faq.index_dir, scope) if status in (None, entry.status)]
+        with scoped_view(of_faq.index_dir, scope) as view:
+            served = view.answers.entries() if (view.path / FAQ).is_file() else []
+        return [entry for entry in served if status in (None, entry.status)]
     with of_faq.readable(of_faq.index_dir) as index, faq_of(index.path) as entries:
         return entries.entries(status) if entries else []
 
 
-def _served_in(index_dir: Path, scope: "Scope") -> "Sequence[FaqEntry]":
-    """Return the approved entries whose sources the scope may all read."""
-    from kraq_dspy.asset.store.faq import FAQ
-    from kraq_dspy.models.lms.roles import LanguageModels
-    from kraq_dspy.workspace import Workspace
-
-    with Workspace.open(index_dir, lm=LanguageModels()) as space, space.scoped(scope) as view:
-        return view.answers.entries() if (view.path / FAQ).is_file() else []
-
-
-def existing(entries: "FaqCache", numbers: list[int]) -> list[int]:
+def existing(entries: FaqCache, numbers: list[int]) -> list[int]:
     """Each number once. Raises FaqError before anything is done, if one does not exist."""
     unique = list(dict.fromkeys(numbers))
     for number in unique:

@@ -4,21 +4,23 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import Flag, IndexDir, Port, QuestionFile, Reads, command_class, require_writable_file
+from kraq_dspy.apps.cli.model_options import QuestionFile, Reads
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Port, command_class, require_writable_file
 from kraq_dspy.apps.cli.serving import open_in_browser, require_serve, run_server
 from kraq_dspy.apps.cli.terminal import command, printable, say, short
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
+from kraq_dspy.apps.serve.testset_desk import LabelingDesk, TestsetDesk
+from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import TO_LABEL
-
-if TYPE_CHECKING:
-    from kraq_dspy.eval.datasets import Example
-    from kraq_dspy.eval.labeling import Labeling, Sitting
-    from kraq_dspy.records import Chunk
+from kraq_dspy.eval.labeling import NOTHING_TO_UNDO, Labeling, Sitting, excerpt
+from kraq_dspy.eval.questions import read_questions
+from kraq_dspy.records import Chunk
+from kraq_dspy.testset.testset import Testset
 
 ON_A_PAGE = 5
 """Passages that are shown at once."""
@@ -30,12 +32,12 @@ ENTER, END = ("\r", "\n"), ""
 
 @command_class
 class LabelQuestions(Reads, QuestionFile):
-    """Mark which passages answer questions that people asked, for `kraq eval --human` and `kraq select --human`.
+    """Mark which passages answer questions that people asked.
 
-    kraq draws N questions of FILE, unlike ones first. Unlike retrievers pool passages, and you press a
-    key for each that answers; what nothing answers becomes unanswerable. kraq keeps each label at once,
-    and the same command goes on. Keys may come from a pipe. With --page you label in the browser, by the
-    same keys. Labeling calls no model.
+    `kraq eval --human` and `kraq select --human` read the result. kraq draws N questions of FILE, unlike ones
+    first. Unlike retrievers pool passages, and you press a key for each that answers; what nothing answers becomes
+    unanswerable. kraq keeps each label at once, and the same command goes on. Keys may come from a pipe. With
+    --page you label in the browser, by the same keys. Labeling calls no model.
     """
 
     questions: Annotated[Path, Argument(metavar="FILE", help="Questions that people asked, with answers or without.")]
@@ -48,8 +50,6 @@ class LabelQuestions(Reads, QuestionFile):
     port: Port = ServeSettings.port
 
     def run(self) -> None:
-        from kraq_dspy.eval.questions import read_questions
-
         if self.page:
             require_serve("kraq testset label --page")
         require_writable_file(self.out)
@@ -59,9 +59,8 @@ class LabelQuestions(Reads, QuestionFile):
         else:
             self._ask(examples)
 
-    def _ask(self, examples: "Sequence[Example]") -> None:
+    def _ask(self, examples: Sequence[Example]) -> None:
         """In the terminal."""
-        from kraq_dspy.eval.labeling import Labeling, Sitting
 
         with self.opened(self.index_dir) as space:
             desk = Desk(Labeling(space, examples, self.out, n=self.n), key_reader(), Sitting())
@@ -77,10 +76,8 @@ class LabelQuestions(Reads, QuestionFile):
             beside = ("--human", self.out, "--retrieval-only", "-r", "dense", "-r", "bm25", "-r", "hybrid")
             say("Beside a test set: ", command("eval", self.index_dir, "test.jsonl", *beside))
 
-    def _serve(self, examples: "Sequence[Example]") -> None:
+    def _serve(self, examples: Sequence[Example]) -> None:
         """On the page."""
-        from kraq_dspy.apps.serve.testset_desk import LabelingDesk, TestsetDesk
-        from kraq_dspy.testset.testset import Testset
 
         if self.out.exists():
             Testset.load(self.out)  # raises for a file that is no test set, before anything is served
@@ -112,9 +109,9 @@ def key_reader() -> Callable[[], str]:
 class Desk:
     """One person's work on the questions, by keys."""
 
-    labeling: "Labeling"
+    labeling: Labeling
     read_key: Callable[[], str]
-    sitting: "Sitting"
+    sitting: Sitting
     _marked: list[str] = field(default_factory=list)
     _page: int = 0
     _whole: bool = False
@@ -130,7 +127,7 @@ class Desk:
         """What was labeled, and how long it took."""
         return f"{self.labeling.out}: {self.sitting.summary(self.labeling)}"
 
-    def _label(self, example: "Example") -> bool:
+    def _label(self, example: Example) -> bool:
         """Whether to go on with the next question."""
         passages = self.labeling.passages(example)
         self.sitting.show()
@@ -161,8 +158,6 @@ class Desk:
             return END
 
     def _undo(self) -> bool:
-        from kraq_dspy.eval.labeling import NOTHING_TO_UNDO
-
         before = self.sitting.undo(self.labeling)
         if before is None:
             say(NOTHING_TO_UNDO)
@@ -170,7 +165,7 @@ class Desk:
         say("Taken back: ", short(before.question, 80))
         return True
 
-    def _look(self, key: str, example: "Example", passages: Sequence["Chunk"]) -> None:
+    def _look(self, key: str, example: Example, passages: Sequence[Chunk]) -> None:
         """Keys that change what is marked and shown."""
         on_page = passages[self._page * ON_A_PAGE :][:ON_A_PAGE]
         if key in ("m", "M"):
@@ -188,9 +183,7 @@ class Desk:
         else:
             say(KEYS, style="dim")
 
-    def _show(self, example: "Example", passages: Sequence["Chunk"]) -> None:
-        from kraq_dspy.eval.labeling import excerpt
-
+    def _show(self, example: Example, passages: Sequence[Chunk]) -> None:
         total = len(self.labeling.questions)
         number = total - len(self.labeling.left) + 1
         say(f"\n{number} of {total}  ", (printable(example.question), "bold"))

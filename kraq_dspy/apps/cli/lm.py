@@ -10,12 +10,17 @@ from typer import Argument, Option
 
 from kraq_dspy.apps.cli.options import Flag, Json, Repeated, command_class
 from kraq_dspy.apps.cli.terminal import command, errors, note, output, print_json, say
+from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, get_model, known_model, models_folder
 from kraq_dspy.models.lms.vllm_server import VLLMServer
+from kraq_dspy.settings import QUESTIONS_BASE
 
 
 @command_class
 class GetModel:
-    """Download a small language model that runs in this process. The same command resumes an interrupted run."""
+    """Download a small language model that runs in this process.
+
+    The same command resumes an interrupted run.
+    """
 
     name: Annotated[str, Argument(metavar="NAME", help="smollm2-135m, qwen2.5-coder-0.5b or qwen2.5-coder-1.5b.")]
     out: Annotated[
@@ -25,9 +30,6 @@ class GetModel:
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, get_model, known_model, models_folder
-        from kraq_dspy.settings import QUESTIONS_BASE
-
         model = known_model(self.name)
         errors.print(f"{model.title}; licence {model.license}; {model.size / 1e6:,.0f} MB", markup=False)
         path = get_model(model, self.out)
@@ -48,10 +50,9 @@ class GetModel:
 
 @command_class
 class ServeModel:
-    """Print the command for vLLM to serve MODEL and its adapters, and start it if vLLM is
-    installed.
+    """Print vLLM's command to serve MODEL and its adapters, and start it.
 
-    Ctrl-C stops the server. vLLM's own options go after --.
+    kraq starts it if vLLM is installed. Ctrl-C stops the server. vLLM's own options go after --.
     """
 
     model: Annotated[str, Argument(metavar="MODEL", help="A hub name or a folder.")]

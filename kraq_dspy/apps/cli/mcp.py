@@ -7,17 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-from kraq_dspy.apps.cli.options import (
-    ChosenProgram,
-    Flag,
-    Host,
-    IndexDir,
-    Port,
-    Reads,
-    Refuses,
-    TakesStates,
-    command_class,
-)
+from kraq_dspy.apps.cli.model_options import ChosenProgram, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import Flag, Host, IndexDir, Port, command_class
 from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import needs
@@ -28,12 +19,11 @@ if TYPE_CHECKING:
 
 @command_class
 class Mcp(TakesStates, ChosenProgram, Reads, Refuses):
-    """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
-    neighbours_of, read_document.
+    """Offer the index to agents by the Model Context Protocol.
 
-    A client starts this command and talks to it over standard input and output. With --http it runs
-    by itself; set the variable KRAQ_TOKEN to require a token. The tool `ask` uses the program and
-    the models that you choose here.
+    The tools are ask, search, starters, questions_about, community, neighbours_of and read_document. A client
+    starts this command and talks to it over standard input and output. With --http it runs by itself; set the
+    variable KRAQ_TOKEN to require a token. The tool `ask` uses the program and the models that you choose here.
     """
 
     index_dir: IndexDir

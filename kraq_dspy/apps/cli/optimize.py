@@ -6,13 +6,14 @@ import logging
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import dspy
 from typer import Argument, Option
 
 from kraq_dspy.apps.cli.evaluate import named_scorer
+from kraq_dspy.apps.cli.model_options import Calls
 from kraq_dspy.apps.cli.options import (
-    Calls,
     Flag,
     Json,
     Scoped,
@@ -26,11 +27,9 @@ from kraq_dspy.apps.cli.options import (
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 from kraq_dspy.errors import counted
+from kraq_dspy.optimize import Compiled, Method, Resources, compile_program
+from kraq_dspy.optimize.compile_run import Learned
 from kraq_dspy.optimize.sizes import Sizes
-
-if TYPE_CHECKING:
-    from kraq_dspy.optimize import Compiled
-    from kraq_dspy.optimize.compile_run import Learned
 
 _SHOWN = 4  # demonstrations
 
@@ -38,9 +37,10 @@ _SHOWN = 4  # demonstrations
 @with_options_of(Sizes, "demos", "candidates", "rounds")
 @command_class
 class Optimize(Scoped, Calls):
-    """Optimize a step or a program, and measure it before and after on examples that it did not learn from.
+    """Optimize a step or a program, and measure it on other examples.
 
-    The same command resumes an interrupted run: OUT.calls.jsonl keeps what was paid for; you can delete it afterwards.
+    kraq measures it before and after on examples that it did not learn from. The same command resumes an
+    interrupted run: OUT.calls.jsonl keeps what was paid for; you can delete it afterwards.
     """
 
     target: Annotated[
@@ -83,9 +83,6 @@ class Optimize(Scoped, Calls):
             raise missing({"--dev FILE (or --index DIR)": rows, "--out FILE": self.out})
 
         os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
-        import dspy
-
-        from kraq_dspy.optimize import Method, Resources, compile_program
 
         if not logging.getLogger("kraq_dspy").isEnabledFor(logging.INFO):  # with --verbose, optimizers speak
             dspy.disable_logging()
@@ -123,7 +120,7 @@ class Optimize(Scoped, Calls):
             _show(compiled)
 
 
-def _show(compiled: "Compiled") -> None:
+def _show(compiled: Compiled) -> None:
     comparison = compiled.comparison
     rows = {
         "before": comparison.baseline.shown(),
@@ -146,7 +143,7 @@ def _show(compiled: "Compiled") -> None:
         note("the interval of the difference has 0 in it: this may be chance. More rows would tell.")
 
 
-def _show_learned(learned: "Learned") -> None:
+def _show_learned(learned: Learned) -> None:
     """The instructions as a diff, and the beginnings of the demonstrations' inputs."""
     say((f"learned by {learned.predictor}", "bold"))
     for line in learned.diff:

@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from rich import filesize
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, Repeated, TakesStates, command_class
+from kraq_dspy.apps.cli.model_options import Calls, Limits, TakesStates
+from kraq_dspy.apps.cli.options import IndexDir, Json, Repeated, command_class
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, print_json, say, short, show_counts
+from kraq_dspy.asset.scope import Scope
 from kraq_dspy.errors import ConfigError, counted
-
-if TYPE_CHECKING:
-    from kraq_dspy.indexing.prepare.instructed import Price
+from kraq_dspy.indexing.prepare.instructed import TOP_N, InstructedOptions, Price, precompute, price_of_pairs
+from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
+from kraq_dspy.models.embedders.instructed import WeightedSentences
 
 Source = Literal["kraq", "random", "all"]
 WHAT = ("instructed", "qa-pairs", "graph", "raptor", "k2rag")
@@ -26,7 +28,7 @@ class Precompute(TakesStates, Calls, Limits):
     instructed (the default): passages embedded as seen from the stored questions, for `kraq ask --program efficient`;
     kraq shows the price first. With `[instructed] kind = "sentences"` it embeds the passages' sentences instead.
 
-    qa-pairs: every passage as question-answer pairs, for qa-rag. graph: embeddings of entities and reports, for
+    qa-pairs: every passage as question-answer pairs, for qa-rag. graph: embeddings of entities and summaries, for
     GraphRAG's searches. raptor: a tree of summaries, for the retriever raptor. k2rag: every document summarized, and
     indexed so, for the program k2rag.
 
@@ -67,8 +69,6 @@ class Precompute(TakesStates, Calls, Limits):
             "config": None
         }
         _refuse(of_models, "goes with qa-pairs, raptor or k2rag: embeddings ask no language model")
-        from kraq_dspy.indexing.prepare.instructed import TOP_N, InstructedOptions, precompute, price_of_pairs
-        from kraq_dspy.models.embedders.instructed import WeightedSentences
 
         how = InstructedOptions(parse_top_n(self.top_n or str(TOP_N)), self.source or "kraq")
         kept = "What was embedded is kept; the same command resumes from there."
@@ -86,8 +86,6 @@ class Precompute(TakesStates, Calls, Limits):
             note(short(reason, 300), label=f"{question_id}: ")
 
     def _make_view(self, labels: Sequence[str]) -> None:
-        from kraq_dspy.asset.scope import Scope
-
         _refuse({"top-n": self.top_n, "source": self.source}, "does not go with --scope")
         if self.what:
             raise ConfigError(f"{self.what[0]} does not go with --scope.")
@@ -104,7 +102,6 @@ class Precompute(TakesStates, Calls, Limits):
 
     def _make(self, kinds: Sequence[str]) -> None:
         """Each of `kinds`, names of PREPARATIONS, and what was done."""
-        from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 
         with self.opened(self.index_dir, write=True) as opened, Bars(opened.models.settings, quiet=self.json) as bars:
             space = opened.owned()
@@ -120,7 +117,7 @@ class Precompute(TakesStates, Calls, Limits):
             show_counts(name, report)
 
 
-def price_in_words(price: "Price") -> str:
+def price_in_words(price: Price) -> str:
     """Return what will be read, about how long that takes on this machine, and how much room it
     needs."""
     if not price.readings:

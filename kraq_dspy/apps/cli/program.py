@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from kraq_dspy.apps.cli.commands import add_commands
+from kraq_dspy.apps.cli.commands import Commands
 from kraq_dspy.apps.cli.failures import in_words
 from kraq_dspy.apps.cli.logs import set_up_logs
 from kraq_dspy.apps.cli.terminal import show_error
@@ -41,6 +41,7 @@ def make_app() -> typer.Typer:
     """The program with all its commands."""
     app = typer.Typer(
         name="kraq",
+        cls=Commands,
         help="Representative questions from a corpus, and answers that use them.",
         no_args_is_help=True,
         result_callback=lambda command, **_: command.run(),
@@ -50,7 +51,6 @@ def make_app() -> typer.Typer:
     )
 
     app.callback()(_root)
-    add_commands(app)
     return app
 
 

@@ -3,20 +3,18 @@
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from rich import progress
 
-from kraq_dspy.apps.cli.options import Limits
+from kraq_dspy.apps.cli.model_options import Limits
 from kraq_dspy.apps.cli.terminal import command, compact, counted, errors, grid, note, output, print_json, say, short
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kraq_dspy.indexing.index.report import BuildReport
-    from kraq_dspy.records import Failure, Usage
-    from kraq_dspy.settings import Settings
+from kraq_dspy.asset.store.states import former_states
+from kraq_dspy.indexing.index.report import BuildReport
+from kraq_dspy.programs.kraq.asked_by import asked_in_words
+from kraq_dspy.records import Failure, Usage
+from kraq_dspy.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +42,7 @@ class Bars:
 
     def __init__(
         self,
-        settings: "Settings | None" = None,
+        settings: Settings | None = None,
         *,
         quiet: bool = False,
         kept: str = "What was done is kept; the same command resumes from there.",
@@ -119,9 +117,7 @@ class Bars:
             logger.info("%s is done: %d", stage, done)
 
 
-def run_build(
-    build: "Callable[..., BuildReport]", settings: "Settings", limits: Limits, *, json: bool
-) -> "BuildReport":
+def run_build(build: Callable[..., BuildReport], settings: Settings, limits: Limits, *, json: bool) -> BuildReport:
     """Run what makes or changes an index under bars and limits; its report is shown and
     returned."""
     with Bars(settings, quiet=json) as bars:
@@ -130,16 +126,14 @@ def run_build(
     return report
 
 
-def show_report(report: "BuildReport", *, json: bool) -> None:
+def show_report(report: BuildReport, *, json: bool) -> None:
     """The summary at the end of a build, and what failed in it."""
-    from kraq_dspy.programs.kraq.asked_by import asked_in_words
 
     if json:
         print_json(report)
         return
-    output.print(
-        grid(f"{report.path} in {report.seconds:.1f} s", ("made", "count"), report.counts.items(), right=["count"])
-    )
+    made = [("passages" if kind == "chunks" else kind, count) for kind, count in report.counts.items()]
+    output.print(grid(f"{report.path} in {report.seconds:.1f} s", ("made", "count"), made, right=["count"]))
     if report.usage:
         with_tokens = has_tokens(report.models.values())
         rows = [(label(stage), *usage_cells(usage, with_tokens)) for stage, usage in report.usage.items()]
@@ -167,9 +161,8 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
         note(f" failed before this run and are still open: {everything}", label=counted(report.former_failures, "item"))
 
 
-def _note_former_states(path: "Path") -> None:
+def _note_former_states(path: Path) -> None:
     """Says who still holds what was removed: a state that somebody reads stays until then."""
-    from kraq_dspy.asset.store.states import former_states
 
     for folder, holders in former_states(path).items():
         if holders:
@@ -185,7 +178,7 @@ def _note_former_states(path: "Path") -> None:
             )
 
 
-def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 10) -> None:
+def show_failures(failures: Sequence[Failure], all_of_them: str, limit: int = 10) -> None:
     """The first failures of each kind; `all_of_them` is the command that shows the others."""
     if not failures:
         return
@@ -217,7 +210,7 @@ def usage_headings(with_tokens: bool) -> Sequence[str]:
     return ("calls", "tokens in", "tokens out") if with_tokens else ("calls",)
 
 
-def usage_cells(usage: "Usage", with_tokens: bool) -> tuple[str, ...]:
+def usage_cells(usage: Usage, with_tokens: bool) -> tuple[str, ...]:
     """Calls, tokens in, with those that servers had kept, and tokens out."""
     if not with_tokens:
         return (f"{usage.calls:,}",)

@@ -1,29 +1,31 @@
 """Declares what commands share that score the questions of a file: which questions, by what, and the gate."""
 
+import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
 
-from kraq_dspy.apps.cli.options import (
-    Calls,
-    Flag,
-    Json,
-    Limits,
-    QuestionFile,
-    Repeated,
-    Seed,
-    command_class,
-    require_writable,
-)
+from kraq_dspy.apps.cli.model_options import Calls, Limits, QuestionFile
+from kraq_dspy.apps.cli.options import Flag, Json, Repeated, Seed, command_class, require_writable
 from kraq_dspy.apps.cli.terminal import command, output, print_json, say
-
-if TYPE_CHECKING:
-    from kraq_dspy.eval.datasets import Example
-    from kraq_dspy.eval.evaluation import Evaluation
-    from kraq_dspy.eval.gate import QualityCheck
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.evaluation import Evaluation
+from kraq_dspy.eval.evidence import with_qrels
+from kraq_dspy.eval.gate import (
+    QualityCheck,
+    metric_judged,
+    read_thresholds,
+    require_other_folder,
+    under_checks,
+    worse_checks,
+)
+from kraq_dspy.eval.questions import learned_note, read_questions
+from kraq_dspy.eval.rows import forget_failed
+from kraq_dspy.eval.summary import find_runs, require_rows
+from kraq_dspy.eval.terminal import print_run
 
 RunOut = Annotated[
     Path | None, Option("--out", "-o", metavar="DIR", help="Rows and report. Default: a folder of runs/.")
@@ -36,7 +38,6 @@ WORSE = 3
 
 def require_run(folder: Path) -> None:
     """Raises EvaluationError for a folder without a run, before anything is asked."""
-    from kraq_dspy.eval.summary import find_runs
 
     find_runs(folder)
 
@@ -85,19 +86,14 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
     def thresholds(self) -> dict[str, float]:
         """The least means. Raises ConfigError for one that cannot be read, EvaluationError for a base run that is not
         there: before anything is asked."""
-        from kraq_dspy.eval.gate import read_thresholds
 
         thresholds = read_thresholds(self.fail_under or ())
         if self.fail_if_worse is not None:
             require_run(self.fail_if_worse)
         return thresholds
 
-    def examples(self, file: Path) -> "list[Example]":
+    def examples(self, file: Path) -> list[Example]:
         """The questions of the file, or as many of them as are asked, drawn by the seed."""
-        import random
-
-        from kraq_dspy.eval.evidence import with_qrels
-        from kraq_dspy.eval.questions import read_questions
 
         examples = read_questions(file, self.columns(), encoding=self.encoding)
         if self.qrels is not None:
@@ -110,7 +106,6 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
 
     def with_judged(self, metrics: Sequence[str], thresholds: Mapping[str, float]) -> list[str]:
         """The metrics, and those that must reach a threshold."""
-        from kraq_dspy.eval.gate import metric_judged
 
         return list(dict.fromkeys([*metrics, *map(metric_judged, thresholds)]))
 
@@ -119,17 +114,14 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
 
         Raises ConfigError for a folder that cannot be written, or is the base run's.
         """
-        from kraq_dspy.eval.gate import require_other_folder
-        from kraq_dspy.eval.rows import forget_failed
 
         require_writable(folder)
         require_other_folder(self.fail_if_worse, folder)
         if self.retry_failed:
             forget_failed(folder)
 
-    def show_and_judge(self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float]) -> None:
+    def show_and_judge(self, result: Evaluation, folder: Path, thresholds: Mapping[str, float]) -> None:
         """Write the report, print it, and end with `WORSE` if the run is not good enough."""
-        from kraq_dspy.eval.summary import require_rows
 
         files = result.write_report(folder)
         checks = self._checks(result, folder, thresholds)
@@ -144,12 +136,11 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
 
-    def _checks(self, result: "Evaluation", folder: Path, thresholds: Mapping[str, float]) -> "list[QualityCheck]":
+    def _checks(self, result: Evaluation, folder: Path, thresholds: Mapping[str, float]) -> list[QualityCheck]:
         """Whether the means reach the thresholds, and whether the run is no worse than the base run, if there is one.
 
         The metrics that are compared are those that the command names, else those that have a threshold.
         """
-        from kraq_dspy.eval.gate import metric_judged, under_checks, worse_checks
 
         checks = under_checks(result.summary, thresholds)
         if self.fail_if_worse is None:
@@ -160,13 +151,11 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
 
 
 def _show_result(
-    result: "Evaluation",
-    files: "Sequence[Path]",
-    checks: "Sequence[QualityCheck]",
+    result: Evaluation,
+    files: Sequence[Path],
+    checks: Sequence[QualityCheck],
     folder: Path,
 ) -> None:
-    from kraq_dspy.eval.questions import learned_note
-    from kraq_dspy.eval.terminal import print_run
 
     print_run(result.summary, output)
     if result.left_out:

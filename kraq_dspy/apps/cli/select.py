@@ -1,35 +1,22 @@
-"""Picks the retriever, chunk size and k for a corpus by questions with known evidence: `kraq select`."""
+"""Picks the retriever, passage size and k for a corpus by questions with known evidence: `kraq select`."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
-from kraq_dspy.apps.cli.options import (
-    Builds,
-    Columns,
-    Corpus,
-    Human,
-    Json,
-    Limits,
-    QuestionFile,
-    Questions,
-    Repeated,
-    Seed,
-    TakesStates,
-    command_class,
-    require_writable,
-)
+from kraq_dspy.apps.cli.model_options import Builds, Columns, Limits, QuestionFile, TakesStates
+from kraq_dspy.apps.cli.options import Corpus, Human, Json, Questions, Repeated, Seed, command_class, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.defaults import CHUNK_SIZES, CONTEXT, MINUTES, NUMBERS_OF_PASSAGES
-
-if TYPE_CHECKING:
-    from kraq_dspy.eval.selection.candidates import SelectionPlan
-    from kraq_dspy.eval.selection.outcome import Selection, Tried
+from kraq_dspy.eval.halves import bias_note
+from kraq_dspy.eval.selection.candidates import TRIED, SelectionPlan
+from kraq_dspy.eval.selection.outcome import Selection, Tried
+from kraq_dspy.eval.selection.selecting import select
 
 SHOWN = 12
 """Candidates in the terminal; the report has all of them, and `--json`."""
@@ -38,12 +25,14 @@ NUMBER = re.compile(r"\d[\d,]*")
 
 @command_class
 class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
-    """Find the retriever, chunk size and k that find most evidence in CORPUS, by the questions of a file.
+    """Find the retriever, passage size and k that find most evidence.
 
-    kraq tries candidates without a graph first, on few questions, and asks the better half more.
-    Candidates with a graph follow if one of them could still win. The two halves of a test set must
-    decide alike. kraq picks the best, or a cheaper one that loses 0.01 at most and is not decided to be
-    worse; it prints what the cheapest would lose. The same command resumes an interrupted run.
+    kraq asks CORPUS the questions of a file.
+
+    kraq tries candidates without a graph first, on few questions, and asks the better half more. Candidates with a
+    graph follow if one of them could still win. One half of a test set must be sure, and the other agree. kraq picks
+    the best, or a cheaper one that loses 0.01 at most and is not decided to be worse; it prints what the cheapest would
+    lose. The same command resumes an interrupted run.
     """
 
     corpus: Corpus
@@ -56,7 +45,7 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
         Repeated,
         Option("--retriever", "-r", help="Retriever to try; repeatable. Default: all that call no model."),
     ] = None
-    chunks: Annotated[str, Option(metavar="TOKENS", help="Chunk sizes in tokens, with commas.")] = ",".join(
+    chunks: Annotated[str, Option(metavar="TOKENS", help="Passage sizes in tokens, with commas.")] = ",".join(
         map(str, CHUNK_SIZES)
     )
     k: Annotated[str, Option("--k", "-k", metavar="NUMBERS", help="Numbers of passages, with commas.")] = ",".join(
@@ -80,8 +69,6 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.selection.selecting import select
-
         self.require_asked("select", "answering", "building")
         plan, settings = self._plan(), self.settings()
         stem = "-".join(path.resolve().name.partition(".")[0] for path in (self.corpus, self.questions))
@@ -111,9 +98,7 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
         say("Index: ", (command("index", self.corpus, "--out", "docs.kraq", "--config", files[0]), "bold"))
         say("Gate:  ", (selection.gate, "bold"))
 
-    def _plan(self) -> "SelectionPlan":
-        from kraq_dspy.eval.selection.candidates import TRIED, SelectionPlan
-
+    def _plan(self) -> SelectionPlan:
         return SelectionPlan(
             retrievers=tuple(self.retriever or TRIED),
             chunk_tokens=numbers_in(self.chunks, "--chunks"),
@@ -133,12 +118,11 @@ def numbers_in(words: str, option: str) -> tuple[int, ...]:
         raise ConfigError(f"{option} is {words!r}; expected whole numbers with commas, such as 5,10.") from None
 
 
-def show_selection(selection: "Selection") -> None:
+def show_selection(selection: Selection) -> None:
     """Print the candidates with all their questions, the decision, and what the run did not try.
 
     With two halves, a column for each says what a candidate has more than the best.
     """
-    from kraq_dspy.eval.halves import bias_note
 
     halves = _halves(selection)
     headings = ("retriever", "chunks", "k", selection.metric, *(halves or ("less than the best",)), "tokens", "ms", "")
@@ -179,12 +163,12 @@ def counts_of(reasons: Sequence[str]) -> dict[str, int]:
     return {those[0]: len(those) for those in alike.values()}
 
 
-def _halves(selection: "Selection") -> tuple[str, ...]:
+def _halves(selection: Selection) -> tuple[str, ...]:
     """The halves that decided, and human questions; none without two halves."""
     return tuple(dict.fromkeys(half for decision in selection.decisions for half in decision.differences))
 
 
-def _cells(tried: "Tried", selection: "Selection") -> tuple[str, ...]:
+def _cells(tried: Tried, selection: Selection) -> tuple[str, ...]:
     verdict = "chosen" if tried is selection.chosen else "undecided" if tried.is_undecided else "worse"
     candidate, cost, difference, halves = tried.candidate, tried.cost, tried.difference, _halves(selection)
     to_best = [f"{difference.estimate:+.3f} [{difference.low:+.2f}, {difference.high:+.2f}]"]

@@ -14,18 +14,8 @@ from typer import Argument, Option
 
 from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.options import (
-    Flag,
-    Host,
-    Limits,
-    Models,
-    Port,
-    QuestionFile,
-    Reads,
-    Refuses,
-    TakesStates,
-    command_class,
-)
+from kraq_dspy.apps.cli.model_options import Limits, Models, QuestionFile, Reads, Refuses, TakesStates
+from kraq_dspy.apps.cli.options import Flag, Host, Port, command_class
 from kraq_dspy.apps.cli.terminal import command, counted, note, say
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.errors import ConfigError, needs

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -11,9 +11,14 @@ from rich.text import Text
 from kraq_dspy.apps.cli.options import IndexDir, Json, Scoped, command_class
 from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, two_columns
-
-if TYPE_CHECKING:
-    from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.corpus.normalise import find_personal
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.own_files import holder
+from kraq_dspy.asset.store.states import has_draft
+from kraq_dspy.indexing.faq.sources import count_answers
+from kraq_dspy.indexing.index.report import located
+from kraq_dspy.programs.kraq.asked_by import asked_in_words
+from kraq_dspy.records import Merge, Question
 
 BEGUN = "begun, not finished"
 """What is said of a change that no process works on."""
@@ -27,8 +32,6 @@ class Status(Scoped):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.indexing.faq.sources import count_answers
-
         with self.readable(self.index_dir) as index:
             contents = _contents_of(index)
         head = {
@@ -68,7 +71,6 @@ class Status(Scoped):
 
 def _rows(contents: Mapping[str, Any]) -> dict[str, Any]:
     """Return the first table's values by the names of its lines."""
-    from kraq_dspy.programs.kraq.asked_by import asked_in_words
 
     manifest, left_out = contents["manifest"], contents["left_out"]
     state = Text("complete", style="green") if manifest.complete else Text("unfinished")
@@ -95,12 +97,9 @@ def _rows(contents: Mapping[str, Any]) -> dict[str, Any]:
     return rows
 
 
-def _contents_of(index: "Index") -> dict[str, Any]:
+def _contents_of(index: Index) -> dict[str, Any]:
     """The facts about an index, by the keys of the JSON; `personal_questions` has the kinds of personal data by the
     question's id."""
-    from kraq_dspy.asset.corpus.normalise import find_personal
-    from kraq_dspy.indexing.index.report import located
-    from kraq_dspy.records import Merge, Question
 
     by_level, asked_by = Counter[int](), Counter[str]()
     personal: dict[str, list[str]] = {}
@@ -128,8 +127,6 @@ def _contents_of(index: "Index") -> dict[str, Any]:
 
 def _change_under_way(index_dir: Path) -> str | None:
     """Return what is under way after the last complete state; None if nothing is."""
-    from kraq_dspy.asset.store.own_files import holder
-    from kraq_dspy.asset.store.states import has_draft
 
     who = holder(index_dir / "lock")
     if who:

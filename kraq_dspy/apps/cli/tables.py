@@ -2,34 +2,32 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.padding import Padding
 from rich.text import Text
 from typer import Argument, Option
 
+from kraq_dspy.apps.cli.commands import TABLES
 from kraq_dspy.apps.cli.evaluate import Baseline, make_report, named_scorer
-from kraq_dspy.apps.cli.options import (
-    Builds,
-    DataDir,
-    Flag,
-    Json,
-    Repeated,
-    Seed,
-    command_class,
-    require_writable,
-    with_sections,
-)
+from kraq_dspy.apps.cli.model_options import Builds, with_sections
+from kraq_dspy.apps.cli.options import DataDir, Flag, Json, Repeated, Seed, command_class, require_writable
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import RetryFailed, RunOut
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say
+from kraq_dspy.asset.consent import asked_about, code, table_file
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.summary import require_rows
+from kraq_dspy.optimize.domain import describe_domain
+from kraq_dspy.papers.catalogue import paper_table
+from kraq_dspy.papers.listing import listed
+from kraq_dspy.papers.tables.data import dataset_names
+from kraq_dspy.papers.tables.run import RunOptions
+from kraq_dspy.papers.tables.run_table import run_table
+from kraq_dspy.papers.tables.systems import settings_of
+from kraq_dspy.papers.tables.table import DEFINITIONS, EvalTable, System, read_table
+from kraq_dspy.settings import Settings
 
-if TYPE_CHECKING:
-    from kraq_dspy.papers.tables.table import EvalTable
-
-DEFINITIONS = Path(__file__).resolve().parents[2] / "papers" / "tables" / "definitions"
-TABLES = tuple(sorted(file.stem for file in DEFINITIONS.glob("*.toml")))
 JUDGES = ("none", "binary", "rubric")
 INDEXES = Path("runs/indexes")
 """The folder that keeps the indexes of data sets."""
@@ -37,7 +35,7 @@ INDEXES = Path("runs/indexes")
 
 @command_class
 class RunTable(Builds):
-    """Run a table over data sets: index them, ask every system every question, write rows and a report."""
+    """Run a table over data sets: index, ask every system, report."""
 
     table: Annotated[str, Argument(metavar="TABLE", help="An id of `kraq bench list`, a comparison, or a file.")]
     data: DataDir = Path("data")
@@ -91,12 +89,6 @@ class RunTable(Builds):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.summary import require_rows
-        from kraq_dspy.optimize.domain import describe_domain
-        from kraq_dspy.papers.tables.data import dataset_names
-        from kraq_dspy.papers.tables.run import RunOptions
-        from kraq_dspy.papers.tables.run_table import run_table
-
         definition = read(self.table)
         if self.table.endswith(".toml"):
             self._require_agreed_table(Path(self.table), definition)
@@ -141,12 +133,8 @@ class RunTable(Builds):
         is_file = "/" in self.table or self.table.endswith(".toml")
         return Path("runs") / f"{name if is_file else self.table}{'-paper' if self.paper else ''}"
 
-    def _require_agreed_table(self, path: Path, table: "EvalTable") -> None:
+    def _require_agreed_table(self, path: Path, table: EvalTable) -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""
-        from kraq_dspy.asset.consent import asked_about, code, table_file
-        from kraq_dspy.papers.tables.systems import settings_of
-        from kraq_dspy.papers.tables.table import System
-        from kraq_dspy.settings import Settings
 
         places = [code("metrics", metric) for metric in table.metrics if ":" in metric]
         of_paper = System("paper", "", {"settings": table.paper.settings})
@@ -155,7 +143,7 @@ class RunTable(Builds):
         self.require_agreed(table_file(path), list(dict.fromkeys(places)))
 
 
-def without_metrics(table: "EvalTable", left_out: list[str] | tuple[str, ...]) -> "EvalTable":
+def without_metrics(table: EvalTable, left_out: list[str] | tuple[str, ...]) -> EvalTable:
     """Leave columns out. Raises ConfigError for one that the table does not have, and if none is left."""
     if unknown := sorted(set(left_out) - set(table.metrics)):
         raise ConfigError(f"--without {unknown[0]}: the table has no such column; it has: {', '.join(table.metrics)}.")
@@ -165,13 +153,11 @@ def without_metrics(table: "EvalTable", left_out: list[str] | tuple[str, ...]) -
     return dataclasses.replace(table, metrics=metrics)
 
 
-def read(name: str) -> "EvalTable":
+def read(name: str) -> EvalTable:
     """The table of a file, a comparison of this library, or what a paper's table needs of one.
 
     Raises ConfigError for a name that there is not, and for a figure that another command makes.
     """
-    from kraq_dspy.papers.catalogue import paper_table
-    from kraq_dspy.papers.tables.table import read_table
 
     if name.endswith(".toml"):
         return read_table(Path(name))
@@ -184,7 +170,7 @@ def read(name: str) -> "EvalTable":
     return read_table(DEFINITIONS / f"{figure.definition}.toml").for_paper(figure)
 
 
-def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[str, ...]) -> "EvalTable":
+def with_metrics(table: EvalTable, judge: str | None, more: list[str] | tuple[str, ...]) -> EvalTable:
     """Put another judge, or none, in place of the table's, and add columns. Raises ConfigError."""
     metrics = list(table.metrics)
     if judge is not None:
@@ -199,7 +185,10 @@ def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[
 
 @command_class
 class ListTables:
-    """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
+    """List the papers' tables and figures, and which have a report.
+
+    It shows what each shows and needs, and the command that runs it.
+    """
 
     paper: Annotated[
         list[str] | None, Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
@@ -208,8 +197,6 @@ class ListTables:
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.papers.listing import listed
-
         tables = listed(self.runs, self.paper or ())
         if not tables:
             raise ConfigError(

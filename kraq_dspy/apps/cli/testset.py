@@ -4,24 +4,12 @@ testset`."""
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
-from kraq_dspy.apps.cli.options import (
-    Calls,
-    Flag,
-    IndexDir,
-    Json,
-    Limits,
-    QuestionFile,
-    Questions,
-    Reads,
-    Seed,
-    TakesStates,
-    command_class,
-    require_writable_file,
-)
+from kraq_dspy.apps.cli.model_options import Calls, Limits, QuestionFile, Reads, TakesStates
+from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, Questions, Seed, command_class, require_writable_file
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import (
     command,
@@ -36,27 +24,33 @@ from kraq_dspy.apps.cli.terminal import (
     two_columns,
 )
 from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval.coverage import Coverage, coverage_of
+from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import ABOUT
-from kraq_dspy.records import MADE, OWN
+from kraq_dspy.eval.halves import LEAST_ROWS
+from kraq_dspy.eval.questions import read_questions
+from kraq_dspy.records import MADE, OWN, STALE
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.testset import TESTSET_QUESTIONS
-
-if TYPE_CHECKING:
-    from kraq_dspy.eval.coverage import Coverage
-    from kraq_dspy.eval.datasets import Example
-    from kraq_dspy.testset.testset import Testset
+from kraq_dspy.testset.kinds import read_shares
+from kraq_dspy.testset.making import TestsetPlan, estimate_testset, make_testset
+from kraq_dspy.testset.qrels import write_qrels
+from kraq_dspy.testset.review import with_decisions
+from kraq_dspy.testset.testset import Testset
+from kraq_dspy.testset.upkeep import update_testset
 
 
 @command_class
 class MakeTestset(TakesStates, Reads, Calls, Limits):
-    """Write questions that the index answers, with answers and evidence, for `kraq eval DIR FILE`.
+    """Write questions that the index answers, with answers and evidence.
 
-    One half is made of statements of the documents; the other has questions that the index asked itself
-    (without them if you name --kinds). What both halves decide about two systems can be trusted.
-    Several different retrievers find the gold passages, and kraq drops most questions that cannot
-    separate two systems. Without a language model (--lm) the embedded reader writes them. The same
-    command resumes an interrupted run. It keeps rows of FILE that somebody approved, edited or
-    rejected (`kraq serve DIR --open --testset FILE --edit`).
+    `kraq eval DIR FILE` measures with them.
+
+    One half is made of statements of the documents; the other has questions that the index asked itself (without
+    them if you name --kinds). What both halves decide about two systems can be trusted. Several different
+    retrievers find the gold passages, and kraq drops most questions that cannot separate two systems. Without a
+    language model (--lm) the embedded reader writes them. The same command resumes an interrupted run. It keeps
+    rows of FILE that somebody approved, edited or rejected (`kraq serve DIR --open --testset FILE --edit`).
     """
 
     index_dir: IndexDir
@@ -81,11 +75,6 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.testset.kinds import read_shares
-        from kraq_dspy.testset.making import TestsetPlan, estimate_testset, make_testset
-        from kraq_dspy.testset.review import with_decisions
-        from kraq_dspy.testset.testset import Testset
-
         shares = None if self.kinds is None else shares_in(self.kinds)
         read_shares(shares)  # before anything is opened
         self.require_asked("testset make", "examining")
@@ -125,10 +114,10 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
 
 @command_class
 class UpdateTestset(TakesStates, Reads, Calls, Limits):
-    """Update a test set after the index has changed, and mark rows stale if their evidence is gone.
+    """Update a test set after the index has changed.
 
-    kraq adds as many new rows, or --new N, about documents that only stale rows or none are about.
-    It keeps the other rows.
+    Rows whose evidence is gone become stale. kraq adds as many new rows, or --new N, about documents that only
+    stale rows or none are about. It keeps the other rows.
     """
 
     index_dir: IndexDir
@@ -144,10 +133,6 @@ class UpdateTestset(TakesStates, Reads, Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.records import STALE
-        from kraq_dspy.testset.testset import Testset
-        from kraq_dspy.testset.upkeep import update_testset
-
         out = self.out or self.testset
         require_writable_file(out)
         before = Testset.load(self.testset)
@@ -170,10 +155,9 @@ class UpdateTestset(TakesStates, Reads, Calls, Limits):
 
 @command_class
 class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
-    """List the communities of the index that your own questions never touch, without calling a
-    model.
+    """List the communities that your own questions never touch.
 
-    With --out, kraq writes questions about those communities.
+    The command calls no model. With --out, kraq writes questions about those communities.
     """
 
     index_dir: IndexDir
@@ -188,10 +172,6 @@ class CoverTestset(TakesStates, Reads, Calls, Limits, QuestionFile):
     json: Json = False
 
     def run(self) -> None:
-        from kraq_dspy.eval.coverage import coverage_of
-        from kraq_dspy.eval.questions import read_questions
-        from kraq_dspy.testset.making import TestsetPlan, make_testset
-
         if self.out is not None:
             require_writable_file(self.out)
         examples = read_questions(self.questions, self.columns())
@@ -245,9 +225,6 @@ class WriteQrels:
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The qrels.")] = Path("test.qrels")
 
     def run(self) -> None:
-        from kraq_dspy.testset.qrels import write_qrels
-        from kraq_dspy.testset.testset import Testset
-
         require_writable_file(self.out)
         say(f"Qrels: {write_qrels(Testset.load(self.testset), self.out)}")
 
@@ -258,12 +235,12 @@ _REFUSED, _FAR = "not answered by the documents", "near no passage"
 _UNANTICIPATED = "anticipated by no question of the index"
 
 
-def _questions_of(ids: Sequence[str], examples: Sequence["Example"]) -> list[dict[str, str]]:
+def _questions_of(ids: Sequence[str], examples: Sequence[Example]) -> list[dict[str, str]]:
     questions = {example.id: example.question for example in examples}
     return [{"id": id, "question": questions[id]} for id in ids]
 
 
-def _show_coverage(coverage: "Coverage", examples: Sequence["Example"], *, about: float) -> None:
+def _show_coverage(coverage: Coverage, examples: Sequence[Example], *, about: float) -> None:
     untouched = coverage.untouched
     refused = coverage.refused
     rows = {
@@ -322,7 +299,7 @@ def shares_in(words: str) -> Mapping[str, float]:
     return shares
 
 
-def show_testset(made: "Testset", file: Path, *, asked_for: int) -> None:
+def show_testset(made: Testset, file: Path, *, asked_for: int) -> None:
     """Show what the set has, what kraq dropped and why, which kinds are missing, and whether it
     has fewer questions than you asked for."""
     about = made.about()
@@ -330,14 +307,13 @@ def show_testset(made: "Testset", file: Path, *, asked_for: int) -> None:
         "questions": ", ".join(f"{count} {kind}" for kind, count in made.counts().items()) or "none",
         "about": f"{counted(about['documents'], 'document')}, {counted(about['communities'], 'community')}",
         "halves": f"{about['halves'][MADE]} made of statements, {about['halves'][OWN]} asked by the index itself",
-        "words shared": f"{about['median_overlap']:.2f} of a made question's, median; people's: about 0.8",
+        "words shared": f"{about['median_overlap']:.2f} of a made question's, median; of human questions, about 0.8",
         "found by all retrievers": f"{about['solved_by_all']:.0%}; by none: {about['solved_by_none']:.0%}",
     }
     dropped = {reason: count for reason, count in made.rejected.items() if count}
     if dropped:
         rows["dropped"] = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
     output.print(two_columns(str(file), rows))
-    from kraq_dspy.eval.halves import LEAST_ROWS
 
     if about["halves"][MADE] < asked_for:
         note(

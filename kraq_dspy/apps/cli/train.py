@@ -1,17 +1,17 @@
 """Makes pairs that a small model can learn from, and trains it on them: `kraq finetune pairs` and `kraq finetune`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import dspy
 from typer import Option
 
+from kraq_dspy.apps.cli.model_options import Calls, Limits
 from kraq_dspy.apps.cli.options import (
-    Calls,
     DataDir,
     First,
     Flag,
     Json,
-    Limits,
     chosen,
     command_class,
     missing,
@@ -21,10 +21,16 @@ from kraq_dspy.apps.cli.options import (
 )
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, show_counts, two_columns
+from kraq_dspy.eval.datasets import load_dataset
+from kraq_dspy.finetune.pairs import Pair, chats_of, plain_pairs, read_pairs
+from kraq_dspy.finetune.teacher import TEACHING, pairs_from_dataset
 from kraq_dspy.finetune.train_settings import TrainSettings
-
-if TYPE_CHECKING:
-    from kraq_dspy.finetune.pairs import Pair
+from kraq_dspy.finetune.training import train_adapter, write_facts
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.meter import Meter
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.settings import QUESTION_TOKENS
+from kraq_dspy.state import load_state
 
 Kind = Literal["generator", "drafter"]
 Recipe = Literal["generator", "asker", "drafter"]
@@ -32,8 +38,11 @@ Recipe = Literal["generator", "asker", "drafter"]
 
 @command_class
 class MakePairs(Calls, Limits):
-    """Make (summary, question) pairs: a teacher writes the summary of a question's evidence, and must not give the
-    question away. The same command resumes an interrupted run."""
+    """Make (summary, question) pairs with a teacher model.
+
+    The teacher writes the summary of a question's evidence, and must not give the question away. The same command
+    resumes an interrupted run.
+    """
 
     out: Annotated[
         Path | None, Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write, or to continue.")
@@ -48,15 +57,6 @@ class MakePairs(Calls, Limits):
     json: Json = False
 
     def run(self) -> None:
-        import dspy
-
-        from kraq_dspy.eval.datasets import load_dataset
-        from kraq_dspy.finetune.teacher import TEACHING, pairs_from_dataset
-        from kraq_dspy.models.embedders import load_embedder
-        from kraq_dspy.models.lms.meter import Meter
-        from kraq_dspy.models.lms.roles import LanguageModels
-        from kraq_dspy.state import load_state
-
         if self.dataset is None or self.out is None:
             raise missing({"--dataset NAME, with its folder's parent in --data": self.dataset, "--out FILE": self.out})
         require_writable_file(self.out)
@@ -89,10 +89,7 @@ class Training:
     replace: Annotated[bool, Flag("--replace", help="Overwrite a finished adapter in --out.")] = False
     json: Json = False
 
-    def train(self, kind: Recipe, pairs: "list[Pair] | None" = None) -> None:
-        from kraq_dspy.finetune.pairs import chats_of, read_pairs
-        from kraq_dspy.finetune.training import train_adapter, write_facts
-
+    def train(self, kind: Recipe, pairs: list[Pair] | None = None) -> None:
         settings = chosen(TrainSettings, self)
         require_writable(self.out)
         pairs = read_pairs(self.pairs, kind) if pairs is None else pairs
@@ -107,8 +104,10 @@ class Training:
 
 
 class Generator(Training):
-    """Train the question generator on (summary, question) pairs; the defaults are the papers'. The same
-    command resumes an interrupted run from its last checkpoint."""
+    """Train the question generator on (summary, question) pairs.
+
+    The defaults are the papers'. The same command resumes an interrupted run from its last checkpoint.
+    """
 
     def run(self) -> None:
         self.train("generator")
@@ -116,16 +115,17 @@ class Generator(Training):
 
 @command_class
 class Asker(Training):
-    """Train what words questions on (statement, answer, question) pairs of people. Pairs whose question says more than
-    the statement, or does not stand alone, are left out."""
+    """Train what words questions on (statement, answer, question) pairs.
+
+    The pairs are of people. Those whose question says more than the statement, or does not stand alone, are left
+    out.
+    """
 
     source: Annotated[
         list[str] | None, Option(metavar="NAME", help="Only pairs of this data set; may be repeated.")
     ] = None
 
     def run(self) -> None:
-        from kraq_dspy.finetune.pairs import plain_pairs, read_pairs
-
         plain, faults = plain_pairs(read_pairs(self.pairs, "asker"), self.source or ())
         if not self.json:
             show_counts("Pairs", {"learned from": len(plain), **dict(faults.most_common())})
@@ -133,7 +133,10 @@ class Asker(Training):
 
 
 class Drafter(Training):
-    """Train the drafter of Speculative RAG on (question, passages, rationale, response) rows."""
+    """Train the drafter of Speculative RAG on its rationales.
+
+    A row has question, passages, rationale and response.
+    """
 
     def run(self) -> None:
         self.train("drafter")
@@ -160,7 +163,6 @@ def _show(facts: dict[str, Any], kind: Recipe, out: Path) -> None:
 
 def role_of(facts: dict[str, Any], kind: Recipe, out: Path) -> str:
     """The section of kraq.toml that uses an adapter; those of questions end replies that do not end."""
-    from kraq_dspy.settings import QUESTION_TOKENS
 
     lines = [f"[roles.{kind}]", f'model = "{facts["served"]}"', f'adapter = "{out}"']
     if kind != "drafter":

@@ -289,7 +289,8 @@ def _extensions() -> str:
 
 
 def bundled_example() -> Path:
-    """The folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about them.
+    """Return the folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about
+    them.
 
     >>> next(load_documents(bundled_example() / "corpus.jsonl")).title
     'Ed Wood (film)'

@@ -48,7 +48,7 @@ def normalised(text: str) -> str:
     NUL and lone surrogates, which stores refuse, become U+FFFD. What is normalised stays as it is.
     """
     if "\x1b" in text or "\b" in text:
-        text = _TERMINAL.sub("", text)
+        text = _TERMINAL.sub("", text).replace("\b", "")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():

@@ -55,11 +55,15 @@ _NUMBER = re.compile(r"\d{1,3}")
 _REFERENCE = r"\[[^\[\]\n]{1,30}\]|\(\d{1,3}\)|[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]"
 """What marks a note right behind a stop: "[2]", "[note 1]", "(1)", a raised digit."""
 _STOPS = (
-    "\u203c\u2047-\u2049\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u1367\u104a\u104b\u17d4\u17d5"
-    "\u0f0d\u0f0e"
+    "\u203c\u2047-\u2049\u3002\uff01\uff1f\uff61\u0589\u061d-\u061f\u06d4\u0700-\u0702\u07f9\u0964\u0965\u0f0d\u0f0e"
+    "\u104a\u104b\u1362\u1367\u1368\u166e\u1735\u1736\u17d4\u17d5\u1803\u1809\u1944\u1945\u1b5a\u1b5b\u1b5e\u1b5f\u1c3b\u1c3c"
+    "\u1c7e\u1c7f\ua4ff\ua60e\ua60f\ua876\ua877\ua9c8\ua9c9\uaa5d-\uaa5f\uabeb"
 )
 """Stops of other scripts (Unicode's property Sentence_Terminal), behind which no space need stand."""
-_END = re.compile(rf"(?<=[.!?…])(?:[\"”’')\]]|[\s\u00a0\u202f]?»|{_REFERENCE})*\s+|(?<=[{_STOPS}])[」』”\"]*\s*|\n+")
+_END = re.compile(
+    rf"(?<=[.!?…])(?:[\"”’')\]]|[\s\u00a0\u202f]?»|{_REFERENCE})*\s+|(?<=[{_STOPS}])[」』”\"]*\s*"
+    r"|(?<=[\u0370-\u03ff\u1f00-\u1fff];)\s+(?=[\u0370-\u03ff\u1f00-\u1fff])|\n+"  # the question mark of Greek
+)
 _CLOSING = "\"”’')]»  \u00a0\u202f"
 _OPENING = "\"“‘'([«„ "
 

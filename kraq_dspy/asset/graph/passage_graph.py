@@ -57,12 +57,12 @@ class Visits:
 
 @dataclass(frozen=True)
 class PassageGraph(SharedByCopies):
-    """An undirected graph whose first vertices are the passages, by id; the others are entities.
+    """An undirected graph of passages and entities. The passages are its first vertices.
 
     Attributes:
         ids: the ids of the passages, sorted, `[n_passages]`.
         bounds: the neighbors of vertex v are `neighbours[bounds[v]:bounds[v + 1]]`; `[n_vertices + 1]`.
-        neighbours: numbers of vertices, `[n_edges]`; each edge is there in both directions.
+        neighbours: numbers of vertices, `[n_edges]`. Each edge is stored in both directions.
         weights: the weight of each edge, divided by the square roots of both ends' degrees, `[n_edges]`.
         degrees: the sum of the weights of each vertex's edges, `[n_vertices]`.
 

@@ -54,8 +54,7 @@ _KEPT = 2048  # chunks, and as many questions, that an index keeps in memory onc
 
 
 class Index(StoredRecords, SharedByCopies):
-    """The records of an index by type, their vectors, and the stored replies of language models. Safe for
-    threads.
+    """The records of an index by type, their vectors, and the stored replies of language models. Safe for threads.
 
     Args:
         path: the folder.
@@ -64,9 +63,9 @@ class Index(StoredRecords, SharedByCopies):
         lease: keeps the state that this process reads.
         lock: held while this process writes.
 
-    `Index.open` and `Index.create` make one. Any number of processes can read. Each sees the state that was
-    complete when it opened the index. One process at a time can write. Its changes become the new state when
-    it closes a complete index.
+    `Index.open` and `Index.create` make one. Any number of processes can read. Each sees the state that was complete
+    when it opened the index. One process at a time can write. Its changes become the new state when the process
+    closes a complete index.
 
     >>> with Index.open("ada.kraq") as index:
     ...     sorted(entity.name for entity in index.all(Entity))

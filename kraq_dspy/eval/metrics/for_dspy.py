@@ -301,7 +301,7 @@ def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metr
 
 
 def rag_metric(answer: Callable[..., Any] | None = None) -> Metric:
-    """A metric of whole RAG programs, with feedback: is the answer right, was the evidence found, was refused rightly?
+    """Make a metric for whole RAG programs, with feedback for GEPA. It checks the answer, the evidence and refusals.
 
     >>> metric = rag_metric()  # the same as `rag_quality`
     >>> metric(dspy.Example(question="Who?", answerable=False), dspy.Prediction(answer="I do not know"))
@@ -310,14 +310,15 @@ def rag_metric(answer: Callable[..., Any] | None = None) -> Metric:
     >>> metric(oslo, dspy.Prediction(answer="I do not know"), None, "answer").feedback
     "This was refused, which is wrong: the documents answer it. The right answer is 'Oslo'."
 
-    Of a question that the documents answer, the score is that of the metric `answer` (default `token_f1`), and half of
-    it where no evidence was found: 0.0 for a refusal. Of one that they do not answer, it is 1.0 for a refusal and 0.0
-    for an answer. A question is unanswerable if its `answerable` is false, or if its `type` says so.
+    If the documents answer the question, the score is that of the metric `answer` (default `token_f1`). The score is
+    halved if the program found no evidence. A refusal gets 0.0. If the documents do not answer the question, a
+    refusal gets 1.0 and an answer gets 0.0. A question is unanswerable if its `answerable` is false, or if its `type`
+    says so.
 
-    The evidence is the share of `supporting_ids` among the documents of the prediction's `hits`; otherwise whether one
-    of its `passages` or `context` has a gold answer; without these it is not counted. A prediction refuses if its
-    `refused` is true, if `space.ask(refuse=True)` refused it, or if its `answer` (or `response`) says that it does not
-    know. No model is asked, unless `answer` asks one.
+    The evidence is the share of `supporting_ids` among the documents of the prediction's `hits`. Without
+    `supporting_ids`, one of its `passages`, or its `context`, has to contain a gold answer. Without these, evidence
+    does not count. A prediction refuses if its `refused` is true, if `space.ask(refuse=True)` refused it, or if its
+    `answer` (or `response`) says that it does not know. The metric calls no model, unless `answer` calls one.
     """
     right = token_f1 if answer is None else own_metric(answer)
 

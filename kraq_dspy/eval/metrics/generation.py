@@ -158,7 +158,7 @@ class BertScorer(SharedByCopies):
         if self._model not in model2layers:
             raise EvaluationError(
                 f"bert-score does not know which layer of {self.name!r} to compare. Give num_layers: the best layer is "
-                "the one whose scores agree most with people's on pairs like yours."
+                "the one whose scores agree most with human ratings on pairs like yours."
             )
         return int(model2layers[self._model])
 

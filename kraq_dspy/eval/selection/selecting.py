@@ -13,7 +13,7 @@ from kraq_dspy.eval.about import about_retriever
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
-from kraq_dspy.eval.halves import about_made, as_peoples, decide, has_halves, lean_of, require_halves
+from kraq_dspy.eval.halves import about_made, as_human, decide, has_halves, require_halves
 from kraq_dspy.eval.labeling import PERSON
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
@@ -113,7 +113,7 @@ def select(
     made_half = about_made(examples).get("made_half", {})
     if human is not None:
         require_halves(examples)
-        examples += _peoples(human, documents, chosen_metric, columns, encoding, notes)
+        examples += _human(human, documents, chosen_metric, columns, encoding, notes)
     plan = _fair_plan(plan, examples, documents, notes)
     random.Random(plan.seed).shuffle(examples)
 
@@ -224,7 +224,7 @@ def _with_gold(
     return kind, usable
 
 
-def _peoples(
+def _human(
     human: QuestionSource,
     documents: Sequence[Document],
     metric: str,
@@ -236,10 +236,10 @@ def _peoples(
 
     Raises EvaluationError for too few, ConfigError and EvaluationError as `_with_gold` does.
     """
-    of_people: list[str] = []
-    _, peoples = _with_gold(read_questions(human, columns, encoding=encoding), documents, metric, of_people)
-    notes += [f"Of people's: {each}" for each in of_people]
-    return as_peoples(peoples)
+    remarks: list[str] = []
+    _, with_gold = _with_gold(read_questions(human, columns, encoding=encoding), documents, metric, remarks)
+    notes += [f"Of human questions: {each}" for each in remarks]
+    return as_human(with_gold)
 
 
 def _fair_plan(
@@ -263,9 +263,9 @@ def _fair_plan(
 
     left_out = [name for name in plan.retrievers if name in BY_WORDS_ALONE]
     notes.append(
-        f"The questions share {median(shares):.2f} of their words with the documents that answer (the median; people's "
-        f"share 0.4 to 0.9), which flatters a search by words: {', '.join(left_out)} is not tried. To try it, name it: "
-        "-r."
+        f"The questions share {median(shares):.2f} of their words with the documents that answer (the median; human "
+        f"questions share 0.4 to 0.9), which flatters a search by words: {', '.join(left_out)} is not tried. To try "
+        "it, name it: -r."
     )
     return dataclasses.replace(plan, retrievers=tuple(name for name in plan.retrievers if name not in left_out))
 
@@ -340,8 +340,7 @@ def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tu
         own = [scores[id] for id in of_best]
         decision = None
         if candidate != best and has_halves(halves):
-            lean = lean_of(race.rows(best), race.rows(candidate))
-            decision = decide(best.name, candidate.name, halves_of_best, halves, lean=lean, seed=plan.seed)
+            decision = decide(best.name, candidate.name, halves_of_best, halves, seed=plan.seed)
         tried.append(
             Tried(
                 candidate,

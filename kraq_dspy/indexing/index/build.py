@@ -77,8 +77,7 @@ def build_index(
     stable: bool = False,
     replace: bool = False,
 ) -> BuildReport:
-    """Index a corpus into the folder `out`: a graph, its communities, a summary and a question for
-    each.
+    """Index a corpus into the folder `out`: a graph, its communities, a summary and a question for each.
 
     >>> build_index(["Ada Lovelace met Charles Babbage in London."], "new.kraq").counts["documents"]
     1
@@ -87,27 +86,25 @@ def build_index(
     Args:
         corpus: a file or folder (jsonl, csv, parquet, txt, md, html, pdf), or a list of `Document`s or of texts.
         out: the folder of the index, by custom NAME.kraq.
-        settings: what kraq.toml would say; without them, the defaults.
-        lm: the model that does all the work, or models by role: `{"extractor": lm}`, where "default" stands
-            for the other roles. Without it, kraq takes the one of `dspy.context` or `dspy.configure`, then
-            the one in the settings, then the embedded one.
+        settings: settings in place of kraq.toml; without them, the defaults.
+        lm: the model that does all the work, or models by role: `{"extractor": lm}`, where "default" stands for the
+            other roles. Without it, kraq takes the model of `dspy.context` or `dspy.configure`, then the model of the
+            settings, then the embedded model.
         embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
         kraq: the pipeline to run, such as an optimized one.
-        progress: an object that hears how the build goes. Without one, a notebook shows bars.
-        optimized: files of `kraq optimize` for the steps; kraq reruns the steps that they
-            change.
+        progress: gets the progress of the build (`kraq_dspy.extend.Progress`). Without it, a notebook shows bars.
+        optimized: files of `kraq optimize`; kraq reruns the steps that these files change.
         limits: most calls, tokens and cost of this run.
-        labels: a function that returns for a document the labels of who may read it (`Scope`).
-            Without it, the documents' own labels count. Once one document has labels, the index answers
-            only questions with a scope.
-        random_questions: also make questions from random chunks, as many as communities have.
-        stable: keep existing communities as far as possible, which saves most calls after a small
-            change. Without it the index is what a new build would make.
+        labels: a function that gets a document and returns its labels (`Scope`). Without it, the documents' own
+            labels count. Once one document has labels, the index answers only questions with a scope.
+        random_questions: also write questions about random passages, as many as about communities.
+        stable: keep existing communities as far as possible. After a small change, this saves most calls. Without it,
+            the result equals that of a new build.
         replace: remove documents of the index that are not in the corpus.
 
-    If `out` is already an index with the same settings, the build updates it: it repeats no
-    finished work, and removes documents that are gone from the corpus. A corpus other than the
-    original one may add and change documents, and removes others only with `replace`.
+    If `out` is already an index with the same settings, the build updates the index. It repeats no finished work. It
+    removes documents that are gone from the corpus. If the corpus is not the original one, the build removes
+    documents only with `replace`.
 
     Returns:
         What was made, what it took, and what failed.

@@ -24,7 +24,8 @@ from kraq_dspy.records import Document, Failure
 def add_documents(
     path: str | Path, documents: str | Path | Iterable[Document | str | Failure], **options: Unpack[BuildOptions]
 ) -> BuildReport:
-    """Add a file, a folder, documents or texts to the index at `path`; those with a known id replace what was there.
+    """Add a file, a folder, documents or texts to the index at `path`; a document with a known id replaces the stored
+    one.
 
     >>> add_documents("ada.kraq", ["Ada Lovelace wrote the first program."]).documents.added
     1
@@ -71,23 +72,24 @@ def update_index(
     recluster: bool = False,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
-    """Bring the index up to date with a corpus: new documents come in, and those that are gone from it go.
+    """Bring the index up to date with a corpus: add new documents, redo changed ones, and remove those that are gone.
 
     >>> update_index("ada.kraq", ["Ada Lovelace met Charles Babbage in London."]).documents.added
     1
 
     Args:
         path: the folder of the index.
-        corpus: a file or folder, or a list of `Document`s or of texts: all that the index shall have.
-        recluster: finds the communities again, as in a new build. They fit the graph a little less after each change
-            that they were followed through.
+        corpus: a file or folder, or a list of `Document`s or of texts: everything that the index should have.
+        recluster: find the communities again, as in a new build. Kept communities fit the graph a little less after
+            each change.
         **options: those of `add_documents`.
 
     Returns:
         What was made, what it took, and what failed.
 
     Raises:
-        IndexStateError: if there is no index at `path`, or it was imported from GraphRAG. Otherwise as `add_documents`.
+        IndexStateError: if there is no index at `path`, or it was imported from GraphRAG. Otherwise as
+            `add_documents`.
     """
     _refuse_import(Path(path))
     options = _with_settings(path, options)
@@ -96,16 +98,16 @@ def update_index(
 
 
 def resume_index(path: str | Path, *, recluster: bool = False, **options: Unpack[BuildOptions]) -> BuildReport:
-    """Go on with a build that was interrupted, or try again what failed in it.
+    """Resume an interrupted build, and retry what failed in it.
 
     >>> resume_index("ada.kraq").failures
     ()
 
-    The corpus is read again if it still lies where it was; otherwise the stored documents serve.
+    kraq reads the corpus again if it is still in its place. Otherwise kraq uses the stored documents.
 
     Args:
         path: the folder of the index.
-        recluster: finds the communities again, as in a new build; otherwise those that are there are followed.
+        recluster: find the communities again, as in a new build; otherwise kraq keeps the existing ones.
         **options: those of `add_documents`.
 
     Returns:

@@ -100,14 +100,15 @@ def import_graphrag(
 
     >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
 
-    Its reports become summaries, and those questions (KRAQ thesis, 3.2.4); nothing is extracted or summarised again.
+    GraphRAG's reports become summaries. kraq writes a question for each summary (KRAQ thesis, 3.2.4). It extracts and
+    summarizes nothing again.
 
     Args:
         folder: GraphRAG's output, with its tables in parquet.
         out: the folder of the new index.
         replace: as in `build_index`.
-        **options: those of `build_index`. Who may read a document says `labels`, or the column
-            `settings.corpus.acl_column` of the table of documents.
+        **options: those of `build_index`. The labels of a document come from `labels`, or from the column
+            `settings.corpus.acl_column` of GraphRAG's table of documents.
 
     Returns:
         What was made, what it took, and what failed.

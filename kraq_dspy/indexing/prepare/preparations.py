@@ -74,7 +74,7 @@ QA_PAIRS = Preparation(
 )
 GRAPH = Preparation(
     "graph",
-    "Embeddings of entities and reports.",
+    "Embeddings of entities and summaries.",
     lambda space, options, progress: graph.embed_graph(space.index, space.embedder, progress),
     lambda whole, view, embedder, make_part: graph.carry(whole, view),
 )

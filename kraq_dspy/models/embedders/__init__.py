@@ -12,13 +12,13 @@ from kraq_dspy.settings import ENCODER_PRECISIONS, EncoderSettings
 
 
 def load_embedder(settings: EncoderSettings) -> Embedder:
-    """The encoder that the settings name, ready to use.
+    """Load the encoder that the settings name.
 
     >>> load_embedder(EncoderSettings()).encode_passages(["Ada wrote notes.", "Mules pull carts."]).shape
     (2, 384)
 
-    Raises MissingExtraError when a package is absent, ModelError when the model is unknown or cannot be reached. An
-    endpoint is not asked before its first text.
+    Raises MissingExtraError if a package is not installed, and ModelError if the model is unknown or does not answer.
+    kraq calls an endpoint only for the first text.
     """
     if settings.api_base is not None:
         from kraq_dspy.models.embedders.endpoint import EndpointEmbedder  # brings httpx and dspy, .7 s

@@ -80,11 +80,11 @@ EmbedderLike: TypeAlias = Embedder | dspy.Embedder
 
 
 def as_embedder(embedder: EmbedderLike) -> Embedder:
-    """`embedder` itself if it is an encoder of this library, else an `AdaptedEmbedder` around it.
+    """Return `embedder` if it is an encoder of this library, otherwise an `AdaptedEmbedder` around it.
 
         build_index("poets/", "poets.kraq", embedder=as_embedder(dspy.Embedder("openai/text-embedding-3-small")))
 
-    Raises TypeError for anything else.
+    Raises TypeError for anything that is no encoder.
     """
     if isinstance(embedder, dspy.Embedder):
         return AdaptedEmbedder(embedder)

@@ -97,20 +97,19 @@ class KraqAdapter(dspy.ChatAdapter):
     Raises:
         UnreadableReplyError: at a call, if no reply can be read.
 
-    - **Form of a reply.** If the server enforces JSON schemas, a signature with typed fields gets a JSON object
-      under its schema (`lms.enforcement`). If the caller wants log-probabilities, the adapter sends no schema,
-      because a grammar changes them. In all other cases a reply has one section for each field, under DSPy's
-      field markers.
-    - **Untrusted text.** Inside input values the adapter breaks field markers (`[[ ## x` becomes `[( ## x`),
-      the marks of chat templates (`<|im_end|>` becomes `< |im_end|>`) and the last sentence of the prompt. So a
-      document cannot end its field, write another field or begin a turn. The prompt says that inputs are data.
-    - **Repair.** The adapter repairs a reply before it calls the model again (`kraq_dspy.models.lms.repair`).
-      If a reply ends in the middle of a list, the adapter keeps the complete items. It does not repeat a call
-      that the model refused, and reports that.
-    - **Second try.** A reply that was unreadable under a schema is asked for without a schema. Without a
-      schema, a single text is asked for without markers, and several fields as a JSON object. If only some
-      lists of the second reply are readable, the other lists are empty, and the adapter reports that. It does
-      not repeat a call that was streamed.
+    - **Form of a reply.** If the server enforces JSON schemas, a signature with typed fields gets a JSON object under
+      its schema (`lms.enforcement`). If the caller wants log-probabilities, the adapter sends no schema, because a
+      grammar changes them. In all other cases a reply has one section for each field, under DSPy's field markers.
+    - **Untrusted text.** Inside input values the adapter breaks field markers (`[[ ## x` becomes `[( ## x`), the
+      marks of chat templates (`<|im_end|>` becomes `< |im_end|>`) and the last sentence of the prompt. So a document
+      cannot end its field, write another field or begin a turn. The prompt says that inputs are data.
+    - **Repair.** The adapter repairs a reply before it calls the model again (`kraq_dspy.models.lms.repair`). If a
+      reply ends in the middle of a list, the adapter keeps the complete items. If the model refused to answer, the
+      adapter reports that and does not repeat the call.
+    - **Second try.** If a reply under a schema was unreadable, the adapter repeats the call without a schema. If a
+      reply without a schema was unreadable, the adapter asks for a JSON object, or for plain text if there is only
+      one text field. If only some lists of the second reply are readable, the other lists are empty, and the adapter
+      reports that. The adapter never repeats a streamed call.
     """
 
     def __init__(self, callbacks: list[Any] | None = None, second_try: bool = True, **kwargs: Any) -> None:

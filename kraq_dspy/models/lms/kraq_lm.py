@@ -23,14 +23,30 @@ from kraq_dspy.settings import RoleSettings
 
 
 class KraqLM(dspy.LM):
-    """A `dspy.LM` that raises this library's errors unchanged; `make_lm` makes one. The arguments are those of
-    `dspy.LM`.
+    """A `dspy.LM` that raises this library's errors unchanged. `make_lm` makes one.
+
+    Args:
+        model: the model string, "PROVIDER/NAME".
+        model_type: "chat", "text" or "responses".
+        temperature: the sampling temperature; None for the server's own.
+        max_tokens: the most tokens of a reply; None for the server's own limit.
+        cache: whether DSPy keeps replies in its cache.
+        callbacks: DSPy's callbacks of this model.
+        num_retries: how often DSPy retries a call after a transient failure.
+        provider: trains and launches models for DSPy.
+        finetuning_model: the model that DSPy fine-tunes, if it differs from `model`.
+        launch_kwargs: arguments of the provider's launch.
+        train_kwargs: arguments of the provider's training.
+        use_developer_role: whether the system message has the role "developer".
+        engine: makes the calls: "auto", "lm15", "litellm" or an engine object.
+        async_engine: the asynchronous form of an engine object.
+        prompt_cache: the provider's prompt cache.
 
         with dspy.context(lm=make_lm("embedded")):
             dspy.Predict("question, passage -> answer")(question="Who wrote?", passage="Ada wrote notes.")
 
-    DSPy turns the errors of an engine into LMUnexpectedError, which optimizers count as a wrong answer. A
-    spent budget, or a server that is down, must end the run instead.
+    DSPy turns each error of an engine into LMUnexpectedError. Optimizers count that error as a wrong answer. But a
+    spent budget, or a server that is down, must end the run.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

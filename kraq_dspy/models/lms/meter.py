@@ -102,12 +102,11 @@ FREE = Price(0.0, 0.0)
 
 
 class Meter(SharedByCopies):
-    """Counts answered calls and their tokens; replayed answers are counted apart. Safe for threads.
+    """Counts answered calls and their tokens. It counts replayed answers separately. Safe for threads.
 
-    The meter refuses a call that, together with the calls in flight, would exceed the limit on
-    calls, or probably the limit on tokens or cost. It expects the estimate of the prompt and the
-    mean completion tokens of earlier calls. So tokens and cost are exceeded by no more than that
-    estimate is wrong.
+    Before each call, the meter adds the call to those in flight and estimates its tokens: those of the prompt, and
+    the mean of earlier replies. If the sum exceeds a limit, the meter refuses the call. A run can exceed its limits
+    on tokens and cost only as far as these estimates are too low.
 
     >>> meter = Meter(Limits(max_calls=1))
     >>> with meter.call("extract", "embedded", prompt_tokens=200) as call:

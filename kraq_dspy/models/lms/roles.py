@@ -38,27 +38,27 @@ def make_lm(
     meter: Meter | None = None,
     backoff: Backoff | None = None,
 ) -> KraqLM:
-    """The language model of a role, or of a name: "embedded", "gguf/FILE", "openai/gpt-4o-mini".
+    """Make the language model of a role or of a name: "embedded", "gguf/FILE", "openai/gpt-4o-mini".
 
     >>> make_lm("embedded").model
     'embedded'
 
-    DSPy's own cache is off (`cache=False`): its key is the model's name and the request, without the address, so the
-    same name on another server, or after other weights were loaded, would give stale answers. The journal of the item
-    at work (`kraq_dspy.models.lms.meter`) keeps what must not be paid twice. DSPy's retries are off too: the engine
-    has its own. An adapter's name and the hash of its weights are in the model's name (`lms.local_models`).
-
     Args:
         settings: a role's settings, or the name of a model.
-        embedder: helps the embedded model; others ignore it.
+        embedder: the encoder of the embedded model; other models ignore it.
         meter: counts calls and tokens, and stops at limits.
-        backoff: how often and how long a failed call is repeated.
+        backoff: how often and how long kraq repeats a failed call.
 
     Returns:
-        A `dspy.LM`, to be set with `program.set_lm` or `dspy.configure`.
+        A `dspy.LM` for `program.set_lm` or `dspy.configure`.
 
     Raises:
-        ModelError: for an unknown provider, a missing key or address, and a folder that holds no adapter.
+        ModelError: for an unknown provider, a missing key or address, or a folder without an adapter.
+
+    DSPy's own cache is off (`cache=False`). Its key has the model's name and the request, but no address. So the same
+    name on another server, or with other weights, would give stale answers. The journal of an item keeps paid replies
+    instead (`kraq_dspy.models.lms.meter`). DSPy's retries are off too, because the engine has its own. The model's
+    name contains the adapter's name and a hash of its weights (`lms.local_models`).
     """
     settings = with_adapter(RoleSettings(settings) if isinstance(settings, str) else settings)
     engine, async_engine = engines(settings, embedder=embedder, meter=meter, backoff=backoff)

@@ -30,28 +30,28 @@ class GraphGlobalOptions:
 
 
 class GraphGlobalSearch(SavableModule):
-    """Collect rated points from community reports, and answer from the most important ones.
+    """Collects rated points from summaries of communities (GraphRAG's reports), and answers from the most important
+    points (GraphRAG's global search).
 
     Args:
-        retrieve: a retriever of community reports (`space.retriever("graph-global")`).
-        k: reports to read.
-        tokens: the budget of a batch of reports, and of the points behind the answer.
+        retrieve: a retriever of summaries (`space.retriever("graph-global")`).
+        k: the number of summaries to read.
+        tokens: the most tokens of a batch of summaries, and of the points for the answer.
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.
         ValueError: for a count that is out of its range.
 
-    Map: the model reads the `k` reports of `retrieve` nearest to the question, in batches of
-    `tokens` tokens, and lists points with their importance. Reduce: it answers from the points
-    above 0, most important first, up to `tokens` tokens.
+    Map: the model reads the `k` summaries nearest to the question, in batches, and lists points with their
+    importance. Reduce: the model answers from the points with an importance above 0, the most important first.
 
-    GraphRAG reads every report of the level, in random order; set `k` to the size of the level for
-    that. A share of them, nearest first, costs little and leaves out what has nothing to do with
-    the question. If there is no point, the answer is "I do not know", without another call.
+    GraphRAG reads every summary of a level, in random order. To do the same, set `k` to their number. Fewer summaries
+    cost less, and the most distant ones rarely help. If there is no point, the answer is "I do not know", without
+    another call.
 
-    The prediction has `answer`, `hits` (the reports), `points` (RatedPoint, all above 0), `n_batches` and `timings`:
-    seconds for "retrieve", "map", "reduce" and "wall".
+    The prediction has `answer`, `hits` (the summaries), `points` (RatedPoint, all above 0), `n_batches` and
+    `timings`: seconds for "retrieve", "map", "reduce" and "wall".
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -138,7 +138,7 @@ def _shown(points: Sequence[RatedPoint], tokens: int) -> list[str]:
 
 GRAPH_GLOBAL = ProgramSpec(
     "graph-global",
-    "Reports of a level; points rated, then brought together.",
+    "Summaries of a level; points rated, then brought together.",
     lambda space, part, options: GraphGlobalSearch(
         space.retriever("graph-global", level=options.level), k=options.k, tokens=options.tokens
     ),

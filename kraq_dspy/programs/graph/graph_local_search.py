@@ -37,12 +37,12 @@ class GraphContextOptions:
 
 @dataclass(frozen=True, slots=True)
 class LocalContext:
-    """What fits into the budget of a local search. Each part begins with the most important item.
+    """The contents of the prompt of a local search. Each part begins with the most important item.
 
     Attributes:
         entities: the entities.
         relationships: their relationships.
-        reports: the reports of their communities.
+        reports: the summaries of their communities.
         hits: the passages.
         shown: the texts that the model sees, by part.
         n_tokens: their length in tokens.
@@ -64,16 +64,17 @@ class LocalContext:
 
 @dataclass(eq=False, repr=False)
 class KnowledgeGraph(SharedByCopies, LooksAgain):
-    """Gathers what the graph knows near a question: entities, relationships, reports and passages, as GraphRAG's
-    local search.
+    """Gathers what the graph knows near a question: entities, relationships, summaries and passages, as GraphRAG's
+    local
+    search.
 
     Args:
         nearest: finds entities by their embeddings (`space.entity_vectors`).
         graph: the graph (`space.graph`).
         k: the most passages.
         n_entities: the number of nearest entities, 1 or more.
-        level: the narrowest level of a report; 0 is the broadest.
-        tokens: the budget of all of it: 15 % reports, 35 % graph, the rest passages.
+        level: the narrowest level of a summary; 0 is the broadest.
+        tokens: the most tokens of all parts together: 15 % for summaries, 35 % for the graph, the rest for passages.
 
     Raises:
         ValueError: for an option out of its range.
@@ -137,7 +138,7 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
 
 
 class GraphLocalSearch(SavableModule):
-    """Answers from the entities near a question, their relationships, reports and passages (GraphRAG's local
+    """Answers from the entities near a question, their relationships, summaries and passages (GraphRAG's local
     search).
 
     Args:
@@ -145,8 +146,8 @@ class GraphLocalSearch(SavableModule):
         graph: the graph of the index (`space.graph`).
         k: the most passages in the prompt.
         n_entities: the number of entities nearest to the question.
-        level: the narrowest level of communities whose reports are in the prompt; 0 is the broadest.
-        tokens: the most tokens of entities, relationships, reports and passages in the prompt.
+        level: the narrowest level of communities whose summaries are in the prompt; 0 is the broadest.
+        tokens: the most tokens of entities, relationships, summaries and passages in the prompt.
         signature: a signature in place of `AnswerFromGraph`, or other instructions for it.
 
     Raises:
@@ -155,8 +156,8 @@ class GraphLocalSearch(SavableModule):
 
     `context` gathers the contents of the prompt without calling a model.
 
-    The prediction has `answer`, `hits` (the passages), `reports` (also hits), `entities`, `relationships`,
-    `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
+    The prediction has `answer`, `hits` (the passages), `reports` (the summaries, also hits), `entities`,
+    `relationships`, `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -205,7 +206,7 @@ class GraphLocalSearch(SavableModule):
 
 GRAPH_LOCAL = ProgramSpec(
     "graph-local",
-    "Entities near the question, their links, reports and passages in a budget.",
+    "Entities near the question, their links, summaries and passages in a budget.",
     lambda space, part, options: GraphLocalSearch(space.entity_vectors, space.graph, **asdict(options)),
     "GraphLocalSearch",
     GraphContextOptions,

@@ -57,43 +57,46 @@ class K2RAGOptions:
 
 
 class K2RAG(SavableModule):
-    """A: the graph's account of the question. B: the account in fewer words. C: a sub-question for each piece of the
-    account. D: for each, `k` passages by hybrid retrieval, an answer, the answer in fewer words; all of them in fewer
-    words. E: the answer from both.
+    """Answers sub-questions about a graph's account of the question (K2RAG paper, Algorithm 2).
 
     Args:
-        retrieve: a retriever over the summarised corpus.
-        knowledge: gathers what the graph of the summarised corpus holds around a text; None if there is no graph.
-        shorten: writes texts in fewer words; by default the program's model does.
-        k: passages of a sub-question.
+        retrieve: a retriever over the summarized corpus.
+        knowledge: a `KnowledgeGraph` of the summarized corpus; None if there is no graph.
+        shorten: shortens texts; by default with the program's model.
+        k: the number of passages for a sub-question.
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.
         ValueError: for a count that is out of its range.
 
-    `knowledge` is a `KnowledgeGraph`; its graph and passages are those of the summarised corpus
-    (`kraq precompute DIR k2rag`). Without it (the corpus is too small for a graph), or if it says
-    nothing or cannot be read, the question itself is the only sub-question. If a piece gets no sub-question, or a
-    sub-question no answer, the program skips and counts it.
+    The steps have the letters of the paper:
 
-    The paper's text splits the account's summary, its algorithm the account; we follow the
-    algorithm, since most summaries are one piece. The algorithm answers the user's question from
-    each sub-question's passages, the text answers the sub-question; we follow the text. We answer
-    sub-questions at the same time; the paper answers one after the other.
+    - A: the model writes an account of the question from the graph.
+    - B: `shorten` shortens the account.
+    - C: the model asks a sub-question about each piece of the account.
+    - D: for each sub-question, the program retrieves passages, answers the sub-question, and shortens the answer.
+    - E: the model answers the question from the shortened account and the shortened answers.
 
-    The prediction has `answer`, `hits` (best of each sub-question in turn, each passage once),
-    `account`, `account_summary`, `sub_questions`, `sub_answers` (SubAnswer), `context` (what the
-    model answered from), `n_failed` and `timings`: seconds for "graph" (A, B), "sub_questions" (C),
-    "sub_answers" (D), "answer" (E) and "wall".
+    `kraq precompute DIR k2rag` makes the summarized corpus and its graph. If there is no graph, or the account is
+    empty or unreadable, the question is the only sub-question. If a piece gets no sub-question, or a sub-question
+    gets no answer, the program skips the piece and counts it.
+
+    The text and the algorithm of the paper differ. The text splits the shortened account, the algorithm the whole
+    account. We follow the algorithm here, because most shortened accounts are one piece. From the passages of a
+    sub-question, the algorithm answers the user's question, and the text answers the sub-question. We follow the text
+    here. The program answers all sub-questions at the same time; the paper answers them one after the other.
+
+    The prediction has `answer`, `hits` (best of each sub-question in turn, each passage once), `account`,
+    `account_summary`, `sub_questions`, `sub_answers` (SubAnswer), `context` (what the model answered from),
+    `n_failed` and `timings`: seconds for "graph" (A, B), "sub_questions" (C), "sub_answers" (D), "answer" (E) and
+    "wall".
 
     >>> from kraq_dspy import Corpus, make_lm
     >>> rag = K2RAG(Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan."]).retriever, k=1)
     >>> rag.set_lm(make_lm("embedded"))
     >>> rag(question="Where did Ada live?").answer
     'London. Ada lived in London.'
-
-    With the graph of an index:
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -242,10 +245,10 @@ K2RAG_SPEC = ProgramSpec(
 
 
 class NaiveGraphRAG(SavableModule):
-    """K2RAG's baseline over a graph: the graph's account of the question, and the answer from nothing else.
+    """Answers only from a graph's account of the question: the baseline of the K2RAG paper.
 
     Args:
-        knowledge: gathers what the graph holds around the question.
+        knowledge: gathers the graph's facts near the question.
         signature: a signature, or instructions, for the step that answers.
 
     Raises:

@@ -12,6 +12,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, Step, attempts, prediction
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone, with_mark
 from kraq_dspy.records import Finding
+from kraq_dspy.signatures.pipeline import without_findings
 from kraq_dspy.state import SavableModule
 
 SECOND_CALL = 1
@@ -27,6 +28,10 @@ class DescribeCommunity(SavableModule):
     """Writes title, summary and findings of a community. Its input `elements` begins with the most important
     element.
 
+    Args:
+        findings: whether to ask for findings. They are about half of a reply, and a small model often
+            breaks off in them.
+
     >>> from dspy.utils import DummyLM
     >>> reply = {"title": "Ada", "summary": " Ada lived in London.", "findings": "[]"}
     >>> with dspy.context(lm=DummyLM([reply])):
@@ -36,14 +41,15 @@ class DescribeCommunity(SavableModule):
 
     outputs: ClassVar[dict[str, Any]] = {"title": str, "summary": str, "findings": tuple[Finding, ...]}
 
-    def __init__(self) -> None:
+    def __init__(self, findings: bool = True) -> None:
         super().__init__()
-        self.summarize = FittingPredict(signatures.SummarizeCommunity, shorten="elements")
+        signature = signatures.SummarizeCommunity if findings else without_findings()
+        self.summarize = FittingPredict(signature, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
         answer = await call(self.summarize, elements=list(elements))
         title, summary = answer.title.strip(), answer.summary.strip()
-        return prediction(answer, title=title, summary=summary, findings=tuple(answer.findings))
+        return prediction(answer, title=title, summary=summary, findings=tuple(answer.get("findings") or ()))
 
     forward = blocking(aforward)
 
@@ -52,11 +58,11 @@ class AskQuestion(SavableModule):
     """Writes the representative question of a summary (KRAQ paper, section 2).
 
     Args:
-        candidates: the most questions to write, 1 or more. The module keeps the one that a single sentence of
-            the summary answers most plainly (`plainness`).
+        candidates: the most questions to write, 1 or more. The module keeps the one that a single sentence of the
+            summary answers most plainly (`plainness`).
 
-    The signature takes a summary alone, because a fine-tuned generator is trained on it (`shown_summary`). If
-    the model repeats its instruction, asks about "the summary", or names nothing, the module calls it again
+    The only input is a summary, because fine-tuned generators are trained on summaries (`shown_summary`). If the
+    model repeats its instruction, asks about "the summary", or names nothing, the module calls the model again
     (`attempts`).
 
     >>> from dspy.utils import DummyLM
@@ -81,8 +87,9 @@ class AskQuestion(SavableModule):
 
 
 class AskRandomQuestion(SavableModule):
-    """The papers' Random baseline: a question on a theme that some passages share, of as many `candidates` as the
-    questions that it is compared with.
+    """Writes a question about a theme that some passages share: the papers' Random baseline.
+
+    `candidates` is the most questions to write, as many as for the questions that the baseline is compared with.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"question": "Who lived in London?"}])):
@@ -163,8 +170,8 @@ class ConfirmSame(SavableModule):
 
 
 class DescribeEntity(SavableModule):
-    """Merges many descriptions of an entity into one that says each fact once. If they are too long for the
-    model, the module merges the halves first.
+    """Merges many descriptions of an entity into one description that has each fact once. If the descriptions are too
+    long for the model, the module first merges each half of them.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"description": "Ada wrote notes and lived in London."}])):

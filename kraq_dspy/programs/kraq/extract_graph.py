@@ -34,19 +34,18 @@ def guided(signature: type[dspy.Signature], types: Sequence[str] = (), persona: 
 
 
 class ExtractGraph(SavableModule):
-    """Extracts entities, relationships and claims from a passage (KRAQ paper, section 2; gleaning as in
-    GraphRAG).
+    """Extracts entities, relationships and claims from a passage (KRAQ paper, section 2; gleaning as in GraphRAG).
 
     Args:
-        gleanings: the most further rounds, 0 or more. Each sees the names and links found so far; a round
-            that finds nothing new is the last.
+        gleanings: the most further rounds, 0 or more. In each round, the model sees the names and links so far. The
+            first round without new ones is the last.
         grounded_names: drop names that the passage does not contain, and what is said about them.
         types: the types of entities to extract; empty for any.
         persona: who reads the passages (`guided`).
 
-    The prediction has `entities`, `relationships` and `claims`, tuples of records without repeats in the
-    order found, and `ungrounded`, the number of dropped records. If a passage is too long for the model, or
-    its reply does not end, kraq reads the passage in two halves.
+    The prediction has `entities`, `relationships` and `claims`, tuples of records without repeats in the order found,
+    and `ungrounded`, the number of dropped records. If a passage is too long for the model, or the reply does not
+    end, kraq reads each half of the passage.
 
     >>> from kraq_dspy import Workspace
     >>> with Workspace.open("ada.kraq"):  # whose embedded model reads
@@ -95,22 +94,21 @@ ENDS = frozenset(".!?…。！？؟।\"'”’)]»」』")
 
 
 class ExtractNames(SavableModule):
-    """Extracts entities, relationships and claims from a passage in one short call, for small models (KRAQ
-    paper, section 2).
+    """Extracts entities, relationships and claims from a passage in one short call, for small models (KRAQ paper,
+    section 2).
 
     Args:
         grounded_names: drop names that the passage does not contain, and what is said about them.
         types: the types of entities to extract; empty for any.
         persona: who reads the passages (`guided`).
-        by_parse: take what the parser reads of English passages, which finds more names and links than a model
-            of this size adds. The model is called for passages in other languages only.
+        by_parse: take names and links of English passages from the parser. The module then calls the model for
+            passages in other languages only.
 
-    Models below two billion parameters name few things if they must describe them too. So the model lists
-    names and links, and the passage describes them: an entity by the first sentence that names it, a link
-    by the first one that names both ends. Every sentence is a claim about the first name in the sentence.
-    If the sentence also has a name that is linked to the first one, it is a claim about both. Entities
-    have no type. If every name was invented, the model is called again (`attempts`). The prediction is
-    that of `ExtractGraph`.
+    Models below two billion parameters name few things if they must describe them too. So the model only lists names
+    and links. The description of an entity is the first sentence with its name. The description of a link is the
+    first sentence with both names. Every sentence with a name becomes a claim about the first name in it. Entities
+    have no type. If the passage contains none of the names, the module calls the model again (`attempts`). The
+    prediction has the keys of `ExtractGraph`.
 
     >>> from kraq_dspy import Workspace
     >>> with Workspace.open("ada.kraq"):

@@ -87,7 +87,7 @@ PLAIN = 0.9
 _ENOUGH = 2
 """Different telling words, of the text's, that a question needs to be about one thing."""
 _LONG = 25
-"""Words that nearly every question of people's stays below."""
+"""The number of words that nearly all human questions stay below."""
 
 
 def question_in(reply: str) -> str:

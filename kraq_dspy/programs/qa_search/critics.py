@@ -27,11 +27,10 @@ MOST_WORDS = 30
 
 
 class WriteSyntheticPair(SavableModule):
-    """Writes a question that a passage answers with a short fact, and the answer.
+    """Writes a question about a short fact in a passage, and the answer.
 
-    The prediction has `question` and `answer`. Both are "" if the model writes no usable pair: a statement
-    instead of a question, a question about "the text", or a question that contains its answer ("What is the
-    name of Exxon?").
+    The prediction has `question` and `answer`. Both are "" if the model writes no usable pair: a statement instead of
+    a question, a question about "the text", or a question that contains its answer ("What is the name of Exxon?").
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"question": "Where did Ada live?", "answer": "London"}])):
@@ -66,7 +65,7 @@ class WriteSyntheticPair(SavableModule):
 
 
 class RateSyntheticPair(SavableModule):
-    """Rates a question-answer pair by three critics, until one gives less than `least` (QA search paper).
+    """Lets three critics rate a question-answer pair. It stops at the first rating below `least` (QA search paper).
 
     Args:
         audience: who will ask; a critic judges relevance to them.
@@ -128,9 +127,10 @@ _ARTICLES = frozenset(("a", "an", "the"))
 
 
 class RereadSyntheticPair(SavableModule):
-    """Answers the question from the passage again; `rejected_by` is "rereading" unless that gives the pair's answer.
+    """Answers the question of a pair from its passage again, and compares both answers.
 
-    `again` is what the model said.
+    The prediction has `again`, the model's answer, and `rejected_by`: "" if both answers say the same
+    (`same_answer`), otherwise "rereading".
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"answer": "In London."}])):

@@ -83,8 +83,8 @@ class QASearchOptions:
 
 
 class QASearch(SavableModule):
-    """Looks a question up in an FAQ cache, and asks `program` if the cache has no answer (QA search paper,
-    Algorithm 1).
+    """Looks a question up in an FAQ cache. If the cache has no answer, `program` answers (QA search paper, Algorithm
+    1).
 
     Args:
         program: answers if the FAQ cache has no answer.
@@ -92,30 +92,29 @@ class QASearch(SavableModule):
         block: the number of entries that the model sees in one call, 1 or more.
         scan: which entries the model sees: "narrow", "nearest", "full" or "exhaustive".
         check: how a match is confirmed: "model", "rules" or "none".
-        collect: add questions that the program cannot answer to the FAQ cache, for review
-            (docs/guide/qa_search.md).
+        collect: add questions that the program cannot answer to the FAQ cache, for review (docs/guide/qa_search.md).
         similarity: the least cosine of an entry, in [0, 1]; for "narrow" and "nearest".
 
     Raises:
-        ConfigError: for an unknown `scan` or `check`, a similarity without embeddings, and a program that
-            searches this FAQ cache already.
+        ConfigError: for an unknown `scan` or `check`, a similarity without embeddings, and a program that searches
+            this FAQ cache already.
         ValueError: for a `block` below 1.
 
-    If the FAQ cache has the question word for word, kraq calls no model. Otherwise the model sees numbered
-    questions, and replies with the number of the one that means the same, or with -1. `scan` chooses these
-    questions:
+    If the FAQ cache has the question word for word, kraq calls no model. Otherwise the model sees numbered questions.
+    It replies with the number of the question that means the same, or with -1. `scan` chooses the numbered questions:
 
     - "narrow": the `block` entries nearest by embedding, in one call;
     - "nearest": no call; the nearest entry is the match;
     - "full", as in the paper: one block after the other, until a block has a match;
     - "exhaustive": all blocks; the first match counts.
 
-    Then kraq confirms the match. With "rules", a contradiction such as another number rejects it. With
-    "model", the model also compares the two questions. If kraq rejects the match, it shows the model the rest
-    of the block once more.
+    Then kraq confirms the match. With "rules", a contradiction such as another number rejects it. With "model", the
+    model also compares the two questions. If kraq rejects the match, it shows the model the rest of the block once
+    more.
 
-    The prediction of a match has its `answer` and no `hits`; otherwise it is the program's. It also has
-    `source` ("faq" or "program"), `entry` (None without a match) and `search` (a `FaqSearch`).
+    The prediction of a match has the stored `answer` and no `hits`. Without a match, it is the prediction of
+    `program`. In both cases it also has `source` ("faq" or "program"), `entry` (None without a match) and `search` (a
+    `FaqSearch`).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -36,43 +36,40 @@ from kraq_dspy.spec import ProgramSpec, Space
 
 
 class EfficientSpeculativeRAG(SpeculativeRAG):
-    """Speculative RAG over vectors that were prepared: E(d|q) of the stored questions (Algorithm 2).
+    """Speculative RAG over prepared vectors of passages, as seen from stored questions (KRAQ paper, Algorithm 2).
 
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
-        find_questions: the stored questions: a list of texts, or what finds the nearest of an index.
-        precomputed: the stored vectors of passages, as seen from the stored questions: `corpus.precomputed(questions)`,
-            or `space.precomputed()` of an index.
-        embedder: embeds the passages that have no stored vector, by the encoder that made the others.
-        min_similarity: a cosine. Below it kraq sees the passages from the user's question.
+        find_questions: the stored questions: a list of texts, or a question finder (`space.questions()`).
+        precomputed: the stored vectors of passages, as seen from the stored questions:
+            `corpus.precomputed(questions)`, or `space.precomputed()` of an index.
+        embedder: the encoder that made the stored vectors. It embeds passages without a stored vector.
+        min_similarity: the least cosine of the nearest stored question and the user's question, in [-1, 1].
         n: passages to retrieve.
-        k: clusters, and passages of a draft.
-        m: drafts.
-        scorer: verifies drafts; by default `KraqScore`.
-        seed: of the clusters and of the choice of subsets.
-        in_flight: the most drafts and verdicts at once; None for all.
-        signature: replaces the draft's signature, or its instructions.
+        k: the number of clusters, and of passages in a draft.
+        m: the number of drafts.
+        scorer: scores drafts; by default `KraqScore`.
+        seed: the random seed of clusters and subsets.
+        in_flight: the most concurrent model calls; None for all.
+        signature: a signature, or instructions, for the step that drafts.
 
     Raises:
         TypeError: for `precomputed` without stored vectors.
         ValueError: for a count that is out of its range.
 
-    It sees passages from q*, the stored question nearest to the user's. It embeds passages without
-    a stored vector for q* online, also as seen from q*, so that all vectors of a clustering have
-    the same question. If q* is less similar than `min_similarity` (a cosine), or none of its
-    passages is stored, it embeds all of them online as seen from the user's question, as
-    Speculative RAG does.
+    Let q* be the stored question nearest to the user's question. The program clusters vectors of passages as seen
+    from q*. If a passage has no stored vector for q*, the program embeds the passage as seen from q*. The program
+    uses the user's question in place of q* in two cases: if the cosine of both is below `min_similarity`, or if no
+    passage has a stored vector for q*. Then it embeds all passages, as Speculative RAG does.
 
-    Our own variant "sentences" needs no stored question: it sees passages from the user's question
-    itself, by the vectors of their sentences (`SentenceVectors`). The prediction names it in
+    Our variant "sentences" needs no stored question. It computes the vector of a passage, as seen from the user's
+    question, from the vectors of the passage's sentences (`SentenceVectors`). The prediction names the variant in
     `seen_by`.
 
-    The question finder embeds the question once, for the retriever too, so both need the same
-    encoder.
+    The question finder and the retriever share one embedding of the question, so both need the same encoder.
 
-    The prediction has the keys of SpeculativeRAG, and `proxy` (QuestionHit or None),
-    `proxy_similarity` (or None), `proxy_used`, `n_looked_up` and `n_embedded` (passages), and
-    `seen_by`: the name of the encoder.
+    The prediction has the keys of SpeculativeRAG, and `proxy` (QuestionHit or None), `proxy_similarity` (or None),
+    `proxy_used`, `n_looked_up` and `n_embedded` (passages), and `seen_by`: the name of the encoder.
 
     >>> from kraq_dspy import Corpus, make_lm
     >>> corpus = Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan.", "Charles lived in London."])

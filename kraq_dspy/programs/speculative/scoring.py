@@ -29,9 +29,10 @@ class Score:
 
 
 class Scorer(SavableModule):
-    """Scores drafts of one question. A module, so that its predictors take models, demos and saved states.
+    """Base class for scores of drafts. It is a module, so optimizers can change its predictors.
 
-    `aforward(question, drafts)` (or `forward`) gives one Score or FailedDraft for each draft, in their order.
+    `aforward(question, drafts)` returns one Score or FailedDraft for each draft, in the order of the drafts.
+    `forward` does the same for synchronous callers.
 
     >>> class Shortest(Scorer):
     ...     name, needs_logprobs = "shortest", False
@@ -47,10 +48,11 @@ class Scorer(SavableModule):
 
 
 class KraqScore(Scorer):
-    """The papers' score: P_conf of what the drafter wrote, and the verifier's verdict on it.
+    """Scores a draft as the KRAQ papers do: rho_draft * rho_self_contain * rho_self_reflect.
 
-    rho_self_reflect is P_conf of the verdict if it is Yes, and 1 - P_conf if it is No. The verifier sees the question
-    and the draft, no passages; all drafts are verified at once.
+    rho_draft is P_conf of the rationale plus P_conf of the response. rho_self_contain is P_conf of both together. The
+    verifier sees the question and the draft, without passages, and replies Yes or No. rho_self_reflect is P_conf of
+    this reply if it is Yes, and 1 - P_conf if it is No. All drafts are verified at once.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -174,8 +176,8 @@ class WangScore(Scorer):
 
 
 class VoteScore(Scorer):
-    """The response that most drafts give; letter case and punctuation do not count. For models without
-    log-probabilities.
+    """Scores a draft by the number of drafts with the same response. Letter case and punctuation do not count. Use it
+    for models without log-probabilities.
 
     >>> drafts = [Draft(0, (0,), "", answer, seconds=0.1) for answer in ("London", "Rome", "london.")]
     >>> [round(score.total, 1) for score in VoteScore()(question="Where did Ada live?", drafts=drafts)]

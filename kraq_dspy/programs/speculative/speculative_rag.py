@@ -135,37 +135,35 @@ class _Evidence(NamedTuple):
 
 
 class SpeculativeRAG(SavableModule):
-    """Draft several answers from different passages, and return the one that a verifier finds best.
+    """Drafts several answers from different passages, and returns the draft with the best score.
 
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
         embedder: embeds passages as seen from a question (`InstructedEmbedder`), or any sentence encoder.
-        n: passages to retrieve.
-        k: clusters, and passages of a draft.
-        m: drafts.
-        scorer: verifies drafts; by default `KraqScore`.
-        seed: of the clusters and of the choice of subsets.
-        in_flight: the most drafts and verdicts at once; None for all.
-        signature: replaces the draft's signature, or its instructions.
+        n: the number of passages to retrieve.
+        k: the number of clusters, and of passages in a draft.
+        m: the number of drafts.
+        scorer: scores drafts; by default `KraqScore`.
+        seed: the random seed of clusters and subsets.
+        in_flight: the most concurrent model calls; None for all.
+        signature: a signature, or instructions, for the step that drafts.
 
     Raises:
         ConfigError: for a signature that lacks an output of the step.
         ValueError: for a count that is out of its range.
 
-    It retrieves `n` passages, embeds them as seen from the question, and clusters them into `k`. It
-    drafts an answer from each of `m` subsets with one passage of every cluster, verifies the drafts
-    and takes the best (KRAQ paper, 3.2 and appendix C).
+    The program retrieves `n` passages, embeds them as seen from the question, and makes `k` clusters of them. It
+    draws `m` subsets with one passage of every cluster, and drafts an answer from each subset. Then it scores the
+    drafts (KRAQ paper, 3.2 and appendix C).
 
-    The drafter is `self.draft`, and the verifier a part of `self.scorer`; give each its own model
-    with `set_lm`. The program skips drafts that fail; if all fail, ModelError has the reasons.
-    `DraftAnswer` sees `chunk.passage`, best hit first. Without hits the program makes one draft
-    without evidence.
+    The drafter is `self.draft`. The verifier is a part of `self.scorer`. You can give each of them its own model
+    (`set_lm`). The program skips drafts that fail. If all drafts fail, ModelError has the reasons. Without hits, the
+    program makes one draft without evidence.
 
-    The prediction has `answer`, `rationale`, `hits` (all retrieved passages), `evidence` (those of
-    the chosen draft), `chosen` (its number), `drafts`, `scores` (logarithms, by draft number),
-    `failures`, `clusters`, `subsets` (positions among `hits`), `scorer`, `scores_are` and `timings`
-    (StageSeconds). `scores_are` is "measured", or "embedded" if the embedded model made up the
-    log-probabilities behind them.
+    The prediction has `answer`, `rationale`, `hits` (all retrieved passages), `evidence` (those of the chosen draft),
+    `chosen` (its number), `drafts`, `scores` (logarithms, by draft number), `failures`, `clusters`, `subsets`
+    (positions among `hits`), `scorer`, `scores_are` and `timings` (StageSeconds). `scores_are` is "measured", or
+    "embedded" if the embedded model made up the log-probabilities behind them.
 
     >>> from kraq_dspy import Corpus, make_lm
     >>> corpus = Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan.", "Charles lived in London."])

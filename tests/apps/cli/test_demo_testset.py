@@ -7,7 +7,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import Workspace, bundled_example
-from kraq_dspy.apps.cli.demo_testset import RETRIEVERS, DemoTestset, show_testset, take_testset
+from kraq_dspy.apps.cli.demo import RETRIEVERS, DemoTestset, show_testset, take_testset
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.eval import read_questions
 from kraq_dspy.indexing import build_index
@@ -25,7 +25,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         yield opened
 
 
-def test_an_testset_marks_retrievers_by_its_own_questions_and_by_people_s(
+def test_an_testset_marks_retrievers_by_its_own_questions_and_by_human_ones(
     space: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     people = [
@@ -37,17 +37,17 @@ def test_an_testset_marks_retrievers_by_its_own_questions_and_by_people_s(
 
     assert isinstance(testset, DemoTestset)
     assert testset.own.n >= 5
-    assert testset.people.n == 12
+    assert testset.human.n == 12
     assert space.models["generator"].history == []  # the embedded reader asked
-    for marks in (testset.own, testset.people):
+    for marks in (testset.own, testset.human):
         assert set(marks.means) == set(RETRIEVERS)
         assert marks.picked in RETRIEVERS
         assert all(0 <= mean <= 1 for mean in marks.means.values())
-    assert testset.people.means["adaptive"] > 0.5
+    assert testset.human.means["adaptive"] > 0.5
 
     show_testset(testset)
     shown = capsys.readouterr().out
-    assert f"people's, {testset.people.n}" in shown
+    assert f"human questions, {testset.human.n}" in shown
     assert "kraq select docs/ test.jsonl" in shown
 
 

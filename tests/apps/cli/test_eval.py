@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.apps.cli.tables import TABLES
+from kraq_dspy.apps.cli.commands import TABLES
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.papers.catalogue import papers_tables
 from kraq_dspy.records import Document

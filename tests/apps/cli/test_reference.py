@@ -10,6 +10,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from kraq_dspy.apps.cli.commands import Command, all_commands
 from tests.whole_program import app
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,6 +28,8 @@ def test_the_reference_is_what_the_code_says() -> None:
 
 
 def commands(command: object, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if hasattr(command, "load"):
+        command.load()
     yield words, command
     for name, member in getattr(command, "commands", {}).items():
         yield from commands(member, (*words, name))
@@ -48,6 +51,14 @@ def test_help_fits_into_80_columns_and_cuts_no_address(words: tuple[str, ...]) -
     shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"), list(all_commands()), ids=lambda each: each if isinstance(each, str) else ""
+)
+def test_the_list_of_commands_says_what_the_command_itself_says_first(name: str, entry: Command) -> None:
+    first = (entry.load().__doc__ or "").partition("\n\n")[0]
+    assert entry.help == " ".join(first.split())
 
 
 PRINTED = re.compile(r"`kraq ([a-z]+)|\bcommand\([\"']([a-z]+)")

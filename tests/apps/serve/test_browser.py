@@ -363,7 +363,7 @@ def test_rows_of_a_test_set_are_decided_by_keys_and_stay_decided(
     assert {row.status for row in Testset.load(file)} == {"approved", "new"}
 
 
-def test_people_s_questions_are_labeled_by_keys_and_a_reload_goes_on(
+def test_human_questions_are_labeled_by_keys_and_a_reload_goes_on(
     serve: Callable[..., str], open_page: Callable[..., Any], tmp_path: Path
 ) -> None:
     file = tmp_path / "few.jsonl"

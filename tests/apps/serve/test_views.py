@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.cli.ask import answer_fields
-from kraq_dspy.apps.cli.index import ListQuestions
+from kraq_dspy.apps.cli.questions import ListQuestions
 from kraq_dspy.apps.cli.terminal import print_json
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.apps.views import Answer

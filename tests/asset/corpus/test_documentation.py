@@ -6,10 +6,11 @@ import pytest
 
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.formats.markdown_blocks import as_documented, find_headings
+from kraq_dspy.asset.corpus.formats.markdown_marks import as_read
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
-from tests.asset.corpus.corpora import write
+from tests.asset.corpus.corpora import only_failure, write
 from tests.asset.corpus.office import docx, paragraph, run
 
 
@@ -141,6 +142,28 @@ HEADER = "| Route | Child fare | Adult fare |\n|---|---|---|\n"
 ROWS = [(f"Route{n}", str(100 + n), str(300 + 2 * n)) for n in range(120)]
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('import {\n  Tab,\n  Note,\n} from "./parts";\n\nText.', "\n\nText."),
+        ("import {the goods} from abroad.", "import {the goods} from abroad."),
+        ('```js\nimport { a } from "b"\n```', '```js\nimport { a } from "b"\n```'),
+        ('## Toll <Badge type="tip" text="1.0" />\n\n<Note>Pay <b>first</b>.</Note>', "## Toll \n\nPay <b>first</b>."),
+        ("Use `<Tabs />`, Set<Ship> and a <Ship> in a line.", "Use `<Tabs />`, Set<Ship> and a <Ship> in a line."),
+        ("<script setup>\nconst a = 1\n</script>\n\n<style>a{}</style>\n\nText.", "\n\nText."),
+    ],
+)
+def test_what_pages_of_components_load_and_call_is_no_text(written: str, read: str) -> None:
+    assert as_read(written) == read
+
+
+def test_a_lone_section_a_classifier_and_a_field_of_restructured_text_are_read(tmp_path: Path) -> None:
+    text = "Ferry\n=====\n\nGate\n----\n\nBuoy : noun\n    A float.\n\n:param gate: the gate\n"
+    document = only(tmp_path, "a.rst", text)
+    assert [heading.text for heading in document.headings] == ["Ferry", "Gate"]
+    assert document.text == "Ferry\nGate\nBuoy: noun: A float.\nparam gate: the gate"
+
+
 @pytest.mark.parametrize("kind", ["md", "html", "rst"])
 def test_each_row_of_a_long_table_is_told_with_the_tables_columns(kind: str, tmp_path: Path) -> None:
     if kind == "md":
@@ -184,8 +207,16 @@ def assert_rows_are_told(document: Document) -> None:
 def test_a_short_table_and_one_without_names_stay_tables(tmp_path: Path) -> None:
     short = HEADER + "| Route1 | 1 | 2 |"
     assert as_documented(short) == short
-    nameless = "| | a |\n|---|---|\n" + "| one | two |\n" * 100
+    nameless = "| a | |\n|---|---|\n" + "| one | two |\n" * 100
     assert as_documented(nameless) == nameless
+
+
+def test_the_corner_of_a_long_table_needs_no_name() -> None:
+    told = as_documented("| | Child | Adult |\n|---|---|---|\n" + "| R1 | 2 | 4 |\n" * 200)
+    assert told.splitlines()[0] == "R1; Child: 2; Adult: 4"
+
+
+def test_a_table_in_code_stays_as_it_is() -> None:
     assert "one | two" in as_documented("```\n" + HEADER + "| one | two | three |\n" * 100 + "```")
 
 
@@ -217,6 +248,8 @@ def test_a_page_is_called_by_its_title_or_its_only_first_heading(page: str, titl
         ("title: Ferry: the plan\nver: 1.10", {"ver": 1.1}),
         ('title: "Ferry" the plan\nby: @ann', {"by": "@ann"}),
         ("title: 50% off\nmark: %a\na line\nby: Ann", {"mark": "%a", "by": "Ann"}),
+        ("title: [draft] The plan\nver: 2\ntags: [a, b", {"ver": 2, "tags": "[a, b"}),
+        ("title: 50% off: now\n\tas: told\nby: *Ann", {"by": "*Ann"}),
     ],
 )
 def test_front_matter_that_is_no_strict_yaml_is_read(head: str, fields: dict[str, object], tmp_path: Path) -> None:
@@ -224,6 +257,11 @@ def test_front_matter_that_is_no_strict_yaml_is_read(head: str, fields: dict[str
     assert document.text == "Text.\n"
     assert document.title == head.split("\n")[0].partition(": ")[2]
     assert document.metadata == fields
+
+
+def test_labels_in_front_matter_that_is_no_yaml_are_not_guessed(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "---\ntitle: [draft] The plan\nacl: [staff\n---\nText.\n")
+    assert "seem to say who may read" in only_failure(tmp_path).reason
 
 
 def test_a_key_of_toml_with_thousands_of_parts_is_text(tmp_path: Path) -> None:

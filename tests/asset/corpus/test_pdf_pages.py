@@ -1,6 +1,7 @@
 """Tests that the text of a PDF page keeps raised digits, columns, and what was typed into its fields."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,21 @@ def field(**values: Any) -> DictionaryObject:
     return DictionaryObject({NameObject(f"/{name}"): value for name, value in {**entries, "Rect": rectangle}.items()})
 
 
-TEXT, BUTTON, CHOICE = NameObject("/Tx"), NameObject("/Btn"), NameObject("/Ch")
+def form(body: str, *fields: DictionaryObject) -> pypdf.PdfWriter:
+    """A page with fields, each of which but the last may be the parent of those behind it."""
+    writer = drawn_pdf(f"BT /F1 11 Tf 60 700 Td ({body}) Tj ET")
+    references = [writer._add_object(each) for each in fields]
+    for number, (parent, kid) in enumerate(pairwise(fields)):
+        kid[NameObject("/Parent")] = references[number]
+        parent[NameObject("/Kids")] = ArrayObject([references[number + 1]])
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([references[-1]])
+    roots = {NameObject("/Fields"): ArrayObject([references[0]]), NameObject("/DA"): Text("/Helv 11 Tf 0 g")}
+    writer.root_object[NameObject("/AcroForm")] = writer._add_object(DictionaryObject(roots))
+    return writer
+
+
+TEXT, BUTTON, CHOICE, FIRST = NameObject("/Tx"), NameObject("/Btn"), NameObject("/Ch"), NameObject("/First")
+SHOWN = DictionaryObject({NameObject("/N"): DictionaryObject({FIRST: DictionaryObject()})})
 
 
 @pytest.mark.parametrize(
@@ -103,7 +118,7 @@ TEXT, BUTTON, CHOICE = NameObject("/Tx"), NameObject("/Btn"), NameObject("/Ch")
         (field(FT=TEXT, T=Text("f1[0]"), TU=Text("Price"), V=Text("12")), "Price: 12"),
         (field(FT=CHOICE, T=Text("Port"), V=Text("Tarnvik")), "Port: Tarnvik"),
         (field(FT=BUTTON, T=Text("Insured"), V=NameObject("/Yes"), AS=NameObject("/Yes")), "Insured: yes"),
-        (field(FT=BUTTON, T=Text("Class"), V=NameObject("/First"), AS=NameObject("/First")), "Class: First"),
+        (field(FT=BUTTON, T=Text("Class"), V=FIRST, AS=FIRST, AP=SHOWN), "Class: First"),
         (field(Subtype=NameObject("/FreeText"), Contents=Text("Paid in May.")), "Paid in May."),
         (field(FT=BUTTON, T=Text("Insured"), V=NameObject("/Off"), AS=NameObject("/Off")), ""),
         (field(FT=TEXT, T=Text("Empty"), V=Text(" ")), ""),
@@ -112,14 +127,9 @@ TEXT, BUTTON, CHOICE = NameObject("/Tx"), NameObject("/Btn"), NameObject("/Ch")
     ],
 )  # fmt: skip
 def test_what_was_typed_into_a_page_stands_below_its_text(tmp_path: Path, typed: DictionaryObject, read: str) -> None:
-    writer = drawn_pdf("BT /F1 11 Tf 60 700 Td (A form of the harbour.) Tj ET")
-    writer.pages[0][NameObject("/Annots")] = ArrayObject([writer._add_object(typed)])
-    assert text_of(tmp_path, writer) == f"A form of the harbour.\n{read}".strip()
+    assert text_of(tmp_path, form("A form of the harbour.", typed)) == f"A form of the harbour.\n{read}".strip()
 
 
 def test_a_value_that_fields_share_has_the_name_of_their_parent(tmp_path: Path) -> None:
-    writer = drawn_pdf("BT /F1 11 Tf 60 700 Td (A form.) Tj ET")
-    parent = field(FT=TEXT, T=Text("Owner"), V=Text("Jonas Berg"))
-    kid = field(Parent=writer._add_object(parent))
-    writer.pages[0][NameObject("/Annots")] = ArrayObject([writer._add_object(kid)])
+    writer = form("A form.", field(FT=TEXT, T=Text("Owner"), V=Text("Jonas Berg")), field())
     assert text_of(tmp_path, writer) == "A form.\nOwner: Jonas Berg"

@@ -86,6 +86,7 @@ def test_a_header_without_end_costs_no_time(header: bytes, suffix: str, tmp_path
     [
         ("The \x1b[31mgate\x1b[0m is \x1b[1;38;5;4mblue\x1b[m.", "The gate is blue."),
         ("\x1b]0;title\x07It \x1b]8;;http://a.test\x1b\\sails\x1b]8;;\x1b\\.", "It sails."),
+        ("N\x08NA\x08A _\x08s\x08\x08", "NA "),
         ("\x1b(BN\x08NA\x08AM\x08ME _\x08x", "NAME x"),
         ("The caf\u00e9 \x1b[32mopens\x1b[0m.", "The caf\u00e9 opens."),
         ("A tab\tand [31m stay.", "A tab\tand [31m stay."),

@@ -125,7 +125,7 @@ def r(text: str) -> str:
         (f"{r('a')}<m:sSup><m:e>{r('b')}</m:e><m:sup>{r('2')}</m:sup></m:sSup>", "a b^2"),
         (f"<m:f><m:num>{r('a+b')}</m:num><m:den>{r('c')}</m:den></m:f>", "(a+b)/c"),
         (f"<m:rad><m:radPr/><m:deg/><m:e>{r('x+1')}</m:e></m:rad>", "√(x+1)"),
-        (f"<m:rad><m:deg>{r('3')}</m:deg><m:e>{r('x')}</m:e></m:rad>", "√[3](x)"),
+        (f"<m:rad><m:deg>{r('3')}</m:deg><m:e>{r('x')}</m:e></m:rad>", "√[3]x"),
         (f"<m:sSubSup><m:e>{r('x')}</m:e><m:sub>{r('i')}</m:sub><m:sup>{r('n-1')}</m:sup></m:sSubSup>", "x_i^(n-1)"),
         (
             f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{r("i=1")}</m:sub>'
@@ -136,7 +136,7 @@ def r(text: str) -> str:
         (f"{r('f')}<m:d><m:e>{r('x')}</m:e></m:d>{r('=2')}", "f(x)=2"),
         (
             f"<m:m><m:mr><m:e>{r('1')}</m:e><m:e>{r('0')}</m:e></m:mr><m:mr><m:e>{r('0')}</m:e><m:e>{r('1')}</m:e></m:mr></m:m>",
-            "[1, 0; 0, 1]",
+            "[[1, 0], [0, 1]]",
         ),
         (f"<m:func><m:fName>{r('sin')}</m:fName><m:e>{r('x')}</m:e></m:func>", "sin x"),
     ],

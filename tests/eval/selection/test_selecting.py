@@ -332,7 +332,7 @@ HALVES = [{**row, "half": ("made", "own")[number % 2], "overlap": 0.9, "model": 
           for number, row in enumerate(ROWS)]  # fmt: skip
 
 
-def test_two_halves_and_peoples_questions_decide_together(
+def test_two_halves_and_human_questions_decide_together(
     embedder: KeywordEmbedder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = SelectionPlan(retrievers=("bm25", "dense"), chunk_tokens=(100,), ks=(1,))
@@ -348,16 +348,16 @@ def test_two_halves_and_peoples_questions_decide_together(
     worse = next(each for each in selection.tried if each.candidate.name == "dense, 100 tokens, k 1")
     assert worse.decision is not None
     assert {half: each.interval.n for half, each in worse.decision.differences.items()} == {
-        "made": 20, "own": 20, "people": 8,
+        "made": 20, "own": 20, "human": 8,
     }  # fmt: skip
     assert (worse.decision.verdict, worse.is_undecided) == (1, False)
     output = " ".join("".join(capsys.readouterr()).split())
-    assert "made own people" in output
+    assert "made own human" in output
     assert "0.90 of its questions' words stand in their passages" in output
     assert "recall: decisions" in files[1].read_text("utf-8")
 
 
-def test_peoples_questions_need_halves_to_decide_with_and_three_of_them(embedder: KeywordEmbedder) -> None:
+def test_human_questions_need_halves_to_decide_with_and_three_of_them(embedder: KeywordEmbedder) -> None:
     plan = SelectionPlan(retrievers=("bm25",), chunk_tokens=(100,), ks=(1,))
     with pytest.raises(EvaluationError, match="have 0 made rows"):
         select(DOCUMENTS, ROWS, human=FEW, plan=plan, embedder=embedder)

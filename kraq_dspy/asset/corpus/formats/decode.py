@@ -23,7 +23,7 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 SKIPPED_LINE = 20  # times `max_bytes`: how much of an overlong line is read to find its end
-CONTROL = frozenset(map(chr, range(32))) - frozenset("\t\n\v\f\r\x1b")
+CONTROL = frozenset(map(chr, range(32))) - frozenset("\b\t\n\v\f\r\x1b")
 
 
 class UnreadableTextError(Exception):

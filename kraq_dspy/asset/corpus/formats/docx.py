@@ -17,14 +17,13 @@ from kraq_dspy.asset.corpus.formats.docx_math import linear
 from kraq_dspy.asset.corpus.formats.docx_styles import Styles, W, find, is_on, value
 from kraq_dspy.asset.corpus.formats.html import page_row
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
-from kraq_dspy.asset.corpus.formats.sheets import counted
 from kraq_dspy.asset.corpus.formats.zipped import Parts, opened_zip
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.errors import import_extra
+from kraq_dspy.errors import counted, import_extra
 
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _TICKED = re.compile(r'<input(?=[^<>]*type="checkbox")[^<>]*+>')
-_NOT_READ = (("picture", "word/media/"), ("chart", "word/charts/chart"), ("drawing", "word/diagrams/data"))
+_NOT_READ = {"word/media/": "picture", "word/charts/chart": "chart", "word/diagrams/data": "drawing"}
 
 
 @refuses_unreadable
@@ -45,6 +44,7 @@ def read_docx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
             yield damaged(error)
             return
 
+    page = page.replace("<ol>", "<ul>").replace("</ol>", "</ul>")  # the numbers stand in the text
     page = _TICKED.sub(lambda box: "[x] " if "checked=" in box[0] else "[ ] ", page)
     row = page_row(page, "")
     notes = rewriting.notes()
@@ -64,9 +64,7 @@ class _Rewriting:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._n_letters = {"hidden": 0, "struck": 0, "deleted": 0}
-        self._main = next(
-            (part for kind, part in parts.relations("").values() if kind == "officeDocument"), "word/document.xml"
-        )
+        self._main = parts.main("word/document.xml")
         self._part_of = dict(parts.relations(self._main).values())
         self._styles = Styles(self._tree("styles"))
         self._numbers = ListNumbers(self._tree("numbering"), self._styles)
@@ -83,8 +81,6 @@ class _Rewriting:
             if notes is not None:
                 self._rewrite(notes)
                 changed[self._part_of[kind]] = ElementTree.tostring(notes)
-        if self._numbers.tree is not None:
-            changed[self._part_of["numbering"]] = self._numbers.without_numbers()
 
         data = io.BytesIO()
         with zipfile.ZipFile(data, "w") as archive:
@@ -101,11 +97,7 @@ class _Rewriting:
         n_comments = 0 if comments is None else len(comments)
         if n_comments:
             notes.append(f"{counted(n_comments, 'comment')}, not read")
-        for what, beginning in _NOT_READ:
-            number = sum(name.startswith(beginning) and "/_rels/" not in name for name in self._parts.names)
-            if number:
-                notes.append(f"{counted(number, what)}, not read")
-        return notes
+        return notes + self._parts.not_read(_NOT_READ)
 
     def _tree(self, kind: str) -> ElementTree.Element | None:
         data = self._parts.read(self._part_of.get(kind, ""))

@@ -22,9 +22,8 @@ from kraq_dspy.records import Metadata
 _LONGEST = 50_000  # characters
 _FENCE = re.compile(r"(---|\+\+\+|;;;)[ \t]*+(?:(yaml|toml|json)[ \t]*+)?\n", re.IGNORECASE)
 _END = {
-    "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|$)"),
-    "+++": re.compile(r"\n\+\+\+[ \t]*(?:\n|$)"),
-    ";;;": re.compile(r"\n;;;[ \t]*(?:\n|$)"),
+    fence: re.compile(rf"\n(?:{end})[ \t]*(?:\n|$)")
+    for fence, end in (("---", r"---|\.\.\."), ("+++", r"\+\+\+"), (";;;", ";;;"))
 }
 _LANGUAGES = {"---": "yaml", "+++": "toml", ";;;": "json"}
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
@@ -155,10 +154,16 @@ class _Texts(yaml.BaseLoader):
 
 def _yaml(block: str) -> tuple[Any, frozenset[str]]:
     """The value of a block, and the names in it with two values. A block that is no YAML is read once more with its
-    plain values in quotes and without lines that are no fields: "title: Ferry: the plan" is what people write."""
+    plain values in quotes and without lines that are no fields: "title: Ferry: the plan" is what people write. If it
+    says nothing of labels, its fields of one line alone are read at last."""
     quoted, n_fields = _VALUE.subn(_in_quotes, block)
     plain, n_others = _NO_FIELD.subn("", quoted)
-    for attempt in (block, plain if 2 * n_others <= n_fields else block):
+    attempts = [block]
+    if 2 * n_others <= n_fields:
+        attempts.append(plain)
+        if n_fields and not mentions_labels(block):
+            attempts.append("\n".join(f"{name}: {json.dumps(value.strip())}" for name, value in _VALUE.findall(block)))
+    for attempt in attempts:
         loader = _Texts(attempt)
         try:
             return loader.get_single_data(), frozenset(loader.twice)

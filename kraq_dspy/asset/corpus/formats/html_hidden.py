@@ -31,12 +31,13 @@ _FOR_SCREEN_READERS = re.compile(
     r"(?:[\w-]*-)?(?:visually-?hidden|sr-only|screen-reader(?:-text|-only)?|off-?screen|element-invisible)"
     r"(?:-focusable|-text)?|show-for-sr|katex-mathml|mjx_assistive_mathml"
 )
-_NOT_DISPLAYED = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.IGNORECASE)
-_OFF_THE_PAGE = re.compile(
-    r"\bclip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]|\b(?:left|top|text-indent)\s*:\s*-\d{4,}",
+_UNSEEN_STYLE = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b"
+    r"|\bclip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]|\b(?:left|top|text-indent)\s*:\s*-\d{4,}"
+    r"|\btext-decoration(?:-line)?\s{0,20}:[^;]{0,200}?\bline-through\b",
     re.IGNORECASE,
 )
-_STRUCK = re.compile(r"\btext-decoration(?:-line)?\s{0,20}:[^;]{0,200}?\bline-through\b", re.IGNORECASE)
+"""What is not displayed, stands off the page, or is struck out."""
 
 
 def hides(tag: Part, attributes: Mapping[str, str]) -> bool:
@@ -53,8 +54,7 @@ def _is_hidden_by_attributes(tag: Part, attributes: Mapping[str, str]) -> bool:
     navigation, as `nav` does."""
     if attributes.get("hidden", "until-found").lower() != "until-found":
         return True
-    style = attributes.get("style", "")
-    if any(rule.search(style) for rule in (_NOT_DISPLAYED, _OFF_THE_PAGE, _STRUCK)):
+    if _UNSEEN_STYLE.search(attributes.get("style", "")):
         return True
 
     classes = attributes.get("class", "").split()

@@ -1,14 +1,12 @@
 """Reads JSON lines, plain or gzip-compressed, line by line; and small JSON files, whole."""
 
 import codecs
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from kraq_dspy.asset.corpus.formats.decode import (
     UnreadableTextError,
@@ -18,6 +16,7 @@ from kraq_dspy.asset.corpus.formats.decode import (
     refuses_unreadable,
 )
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.formats.zipped import DAMAGED_GZIP, Unpacked
 from kraq_dspy.asset.scope import ACL
 
 _FIRST = 1_000_000  # bytes of a line by which the kind of a file is told
@@ -58,7 +57,7 @@ def _begins(path: Path) -> str:
 def _lines(path: Path, settings: ReadSettings, *, is_compressed: bool = False) -> Iterator[Row | BadRow]:
     number = 0
     with path.open("rb") as file:
-        stream = cast(BufferedReader, _Unpacked(file, settings)) if is_compressed else file
+        stream = cast(BufferedReader, Unpacked(file, settings)) if is_compressed else file
         try:
             for line in read_lines(stream, settings):
                 number = line.number
@@ -66,29 +65,8 @@ def _lines(path: Path, settings: ReadSettings, *, is_compressed: bool = False) -
                     yield BadRow(line.problem, str(number))
                 elif line.text.strip():
                     yield _row(line.text, f"Line {number}", str(number), settings)
-        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        except DAMAGED_GZIP as error:
             yield BadRow(f"The gzip data is damaged after line {number} ({error}). Compress or download it again.")
-
-
-class _Unpacked(gzip.GzipFile):
-    """A gzip file that is refused once it holds far more than its size: a bomb has no end."""
-
-    def __init__(self, file: BinaryIO, settings: ReadSettings) -> None:
-        super().__init__(fileobj=file)
-        size = file.seek(0, 2)
-        file.seek(0)
-        self._ratio = settings.max_unpacked
-        self._left = max(settings.max_bytes, size * settings.max_unpacked)
-
-    def readline(self, limit: int | None = -1) -> bytes:
-        line = super().readline(limit)
-        self._left -= len(line)
-        if self._left < 0:
-            raise UnreadableTextError(
-                f"The file unpacks to more than {self._ratio:,} times its size; the rest is left. Unpack it yourself, "
-                "or raise max_unpacked in [corpus] of kraq.toml."
-            )
-        return line
 
 
 def _whole(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:

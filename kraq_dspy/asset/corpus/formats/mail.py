@@ -2,6 +2,7 @@
 
 import dataclasses
 import email
+import email.header
 import email.policy
 import re
 import tempfile
@@ -26,6 +27,7 @@ _BEGINNING = re.compile(rb"From [^\r\n]{0,300}\d\d:\d\d[^\r\n]{0,100}\r?\n")
 _HEADER_LINE = re.compile(rb"[A-Za-z][A-Za-z0-9-]{0,60}:")
 _QUOTED_BEGINNING = re.compile(rb"^>(?=>{0,20}From )", re.MULTILINE)
 _LONGEST_HEADER = 10_000  # characters: Python's parser needs the square of them in time and memory
+_ENCODED_WORD = re.compile(r"=\?[\w.:-]{1,40}\?[bq]\?[^?\s]*\?=", re.IGNORECASE)
 _DEEPEST = 5  # messages in messages
 _MOST_PARTS = 1000
 _ONE_BYTE = ("iso-8859", "latin", "cp125")
@@ -283,4 +285,13 @@ def _header(message: EmailMessage, name: str) -> str:
             value = data.decode("utf-8")
         except UnicodeDecodeError:
             value = data.decode("cp1252", "replace")
-    return " ".join(normalised(value).split())
+    return " ".join(normalised(_ENCODED_WORD.sub(_decoded_word, value)).split())
+
+
+def _decoded_word(word: re.Match[str]) -> str:
+    """A word of a header in an encoding that Python's parser does not know by that name, or not whole."""
+    try:
+        ((data, charset),) = email.header.decode_header(word[0])
+        return data.decode(codec_named(charset or "")) if isinstance(data, bytes) else data
+    except (LookupError, ValueError):
+        return word[0]

@@ -33,6 +33,7 @@ _UNREAD = re.compile(
 _DEFINITION = re.compile(r":[ \t]+(?=\S)")
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]*>((?:(?!<h)[^\ue000])*?)</h\1\s*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
+_TAG_OR_CODE = re.compile(r"(`[^`]*`)|<[A-Za-z/][^<>]*>")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _CELL_ENDS = re.compile(r"(?<!\\)\|")
 
@@ -121,4 +122,4 @@ def _starts(text: str) -> list[int]:
 def _plain(heading: str) -> str:
     """ "The [index](index.md)" as "The index"."""
     heading = _ATTRIBUTES.sub("", f"x{heading}")[1:]
-    return _LINK.sub(r"\1", heading).replace("**", "").replace("`", "").strip()
+    return _LINK.sub(r"\1", _TAG_OR_CODE.sub(r"\1", heading)).replace("**", "").replace("`", "").strip()

@@ -29,15 +29,18 @@ _EMPTIED_LINE = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _NOTE = re.compile(r"\[\^([^\[\]\s]{1,60})\]")
 _NOTE_TEXT = re.compile(r"^( {0,3})\[\^([^\[\]\s]{1,60})\]:[ \t]*", re.MULTILINE)
 _INLINE_NOTE = re.compile(r"(?<=[\w.,;:!?)\"”*_])\^\[([^\[\]\n]{1,1000})\]")
-_WIKI_EMBED = re.compile(r"!\[\[[^\[\]\n]{1,300}\]\]")
-_WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
+_WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 _BLOCK_NAME = re.compile(r"(?<![ \t])[ \t]+\^[A-Za-z0-9-]{1,60}$", re.MULTILINE)
 _STRUCK = re.compile(r"(?<!~)~~(?=[^\s~])((?:[^~\n]|~(?!~)){1,2000})(?<=[^\s~])~~(?!~)")
 _MARKED = re.compile(r"(?<!=)==(?=[^\s=])([^=\n]{1,1000})(?<=[^\s=])==(?!=)")
-_STRUCK_HTML = re.compile(r"<(del|s|strike)\b[^<>]*>.{0,5000}?</\1\s*>", re.IGNORECASE | re.DOTALL)
+_UNREAD_HTML = re.compile(r"<(del|s|strike|script|style)\b[^<>]*>.{0,5000}?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _HIDDEN_HTML = re.compile(
     r"<(\w+)\s(?=[^<>]*(?:\bhidden\b(?![\w-])|display\s*:\s*none|visibility\s*:\s*hidden))[^<>]*>.{0,5000}?</\1\s*>",
     re.IGNORECASE | re.DOTALL,
+)
+_COMPONENT = re.compile(r"(?<!\w)<([A-Z][\w.]{0,60})(?:\s[^<>]{0,500}?)?(?:/>|>([^\n]{0,2000}?)</\1>)")
+_IMPORT = re.compile(
+    r"^import\s[\w\s,*$]{0,100}\{[^{}]{0,2000}\}\s{0,9}from\s{0,9}['\"][^'\"\n]*['\"];?[ \t]*$", re.MULTILINE
 )
 _OFF_LINE = re.compile(r"<(sup|sub)\b[^<>]*>([^\n]{0,200}?)</\1\s*>", re.IGNORECASE)
 _TAGS = re.compile(r"<[^<>]*>")
@@ -102,13 +105,17 @@ def _as_shown(text: str, notes: Set[str]) -> str:
         text = _NOTE_TEXT.sub(r"\1[\2] ", _COMMENT_LINE.sub("", text))
 
     if "<" in text:
-        text = _on_the_line(_HIDDEN_HTML.sub("", _STRUCK_HTML.sub("", text)))
+        for unread in (_UNREAD_HTML, _HIDDEN_HTML):
+            text = unread.sub("", text)
+        text = _on_the_line(_COMPONENT.sub(r"\2", text))
+    if "import" in text:
+        text = _IMPORT.sub("", text)
     if "~~" in text:
         text = _STRUCK.sub("", text)
     if "==" in text:
         text = _MARKED.sub(r"\1", text)
     if "[[" in text:
-        text = _WIKI_LINK.sub(lambda link: (link[2] or link[1].replace("#", " ")).strip(), _WIKI_EMBED.sub("", text))
+        text = _WIKI_LINK.sub(lambda link: "" if link[1] else (link[3] or link[2].replace("#", " ")).strip(), text)
 
     if "^" in text:
         text = _INLINE_NOTE.sub(r" (\1)", _noted(_BLOCK_NAME.sub("", text), notes))

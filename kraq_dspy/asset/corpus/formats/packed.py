@@ -1,29 +1,23 @@
 """Reads books (epub) and notebooks (ipynb), and any file that gzip has compressed."""
 
-import gzip
 import json
 import posixpath
+import shutil
 import tempfile
 import urllib.parse
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.asset.corpus.formats.decode import (
-    UnreadableTextError,
-    decode,
-    decode_page,
-    read_limited,
-    refuses_unreadable,
-)
+from kraq_dspy.asset.corpus.formats.decode import decode, decode_page, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.html import page_row
 from kraq_dspy.asset.corpus.formats.html_parts import parts_of
 from kraq_dspy.asset.corpus.formats.markdown_blocks import find_headings, title_among
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
-from kraq_dspy.asset.corpus.formats.zipped import check_zip
+from kraq_dspy.asset.corpus.formats.zipped import DAMAGED_GZIP, Unpacked, check_zip
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.records import Heading
 
@@ -128,32 +122,30 @@ def _joined(lines: Any) -> str:
     return lines if isinstance(lines, str) else "".join(map(str, lines))
 
 
-def unpacking(reader: Reader, name: str) -> Reader:
+def reader_named(name: str, readers: Mapping[str, Reader], other: Reader | None = None) -> Reader | None:
+    """The reader for a file of this name, by its extension in any case, also where gzip has compressed it; `other` for
+    an extension that is none of theirs."""
+    known = next((reader for extension, reader in readers.items() if name.lower().endswith(extension)), None)
+    inside = Path(name).name[: -len(".gz")]
+    if known is None and inside and name.lower().endswith(".gz"):
+        reader = reader_named(inside, readers, other)
+        return None if reader is None else _unpacking(reader, inside)
+    return known or other
+
+
+def _unpacking(reader: Reader, name: str) -> Reader:
     """The reader, for a file that gzip has compressed; `name` is what the file is called without it."""
 
     @refuses_unreadable
     def read(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         with tempfile.TemporaryDirectory() as folder:
             inside = Path(folder) / name
-            _unpack(path, inside, settings)
+            try:
+                with path.open("rb") as file, Unpacked(file, settings) as packed, inside.open("wb") as out:
+                    shutil.copyfileobj(packed, out)
+            except DAMAGED_GZIP as error:
+                yield BadRow(f"The gzip data is damaged ({error}). Compress or download it again.")
+                return
             yield from reader(inside, settings)
 
     return read
-
-
-def _unpack(path: Path, inside: Path, settings: ReadSettings) -> None:
-    most = max(settings.max_bytes, path.stat().st_size * settings.max_unpacked)
-    written = 0
-
-    try:
-        with gzip.open(path) as packed, inside.open("wb") as out:
-            while block := packed.read(1 << 20):
-                written += len(block)
-                if written > most:
-                    raise UnreadableTextError(
-                        f"The file unpacks to more than {settings.max_unpacked:,} times its size. Unpack it yourself, "
-                        "or raise max_unpacked in [corpus] of kraq.toml."
-                    )
-                out.write(block)
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise UnreadableTextError(f"The gzip data is damaged ({error}). Compress or download it again.") from error

@@ -1,86 +1,62 @@
 """Reads what was typed into a PDF: values of form fields, and text laid over a page."""
 
-from collections.abc import Iterator
+import ctypes
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 
-_HIDDEN, _NO_VIEW = 1 << 1, 1 << 5  # flags of an annotation
-_PASSWORD, _PUSH_BUTTON = 1 << 13, 1 << 16  # flags of a field
-_MOST_PARENTS = 20
+_PASSWORD = 1 << 13  # a flag of a field
 
 
-def typed_in(page: Any) -> Iterator[str]:
+def typed_in(page: Any, form: Any) -> Iterator[str]:
     """A line for each field of a page that has a value, as "label: value", and for each text laid over it.
 
-    Passwords, buttons and what is hidden are left out.
+    `form` is PDFium's form of the document, None if it has none. Passwords, buttons and what is hidden are left out.
     """
-    annotations = page.get("/Annots")
-    for reference in annotations.get_object() if annotations is not None else ():
-        annotation = reference.get_object()
-        if _integer(annotation.get("/F")) & (_HIDDEN | _NO_VIEW):
-            continue
-        kind = annotation.get("/Subtype")
-        if kind == "/FreeText":
-            line = _text(annotation.get("/Contents"))
-        elif kind == "/Widget":
-            line = _field(annotation)
-        else:
-            continue
+    import pypdfium2.raw as pdfium
+
+    for place in range(pdfium.FPDFPage_GetAnnotCount(page)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, place)
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        line = ""
+        if pdfium.FPDFAnnot_GetFlags(annotation) & (pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW):
+            pass
+        elif kind == pdfium.FPDF_ANNOT_FREETEXT:
+            line = _text(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")
+        elif kind == pdfium.FPDF_ANNOT_WIDGET and form is not None:
+            line = _field(form, annotation)
+        pdfium.FPDFPage_CloseAnnot(annotation)
         if not is_blank(line):
             yield line
 
 
-def _field(widget: Any) -> str:
-    chain = list(_with_parents(widget))
-    kind, value, flags = (_inherited(chain, name) for name in ("/FT", "/V", "/Ff"))
-    if kind not in ("/Tx", "/Ch", "/Btn") or _integer(flags) & (_PUSH_BUTTON if kind == "/Btn" else _PASSWORD):
+def _field(form: Any, widget: Any) -> str:
+    import pypdfium2.raw as pdfium
+
+    kind = pdfium.FPDFAnnot_GetFormFieldType(form, widget)
+    if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
+        if not pdfium.FPDFAnnot_IsChecked(form, widget):
+            return ""
+        written = _text(pdfium.FPDFAnnot_GetFormFieldExportValue, form, widget)
+        written = "yes" if written in ("", "Yes", "On", "1", "true") else written
+    elif kind in (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX):
+        is_password = pdfium.FPDFAnnot_GetFormFieldFlags(form, widget) & _PASSWORD
+        written = "" if is_password else _text(pdfium.FPDFAnnot_GetFormFieldValue, form, widget)
+    else:
         return ""
-    written = _choice(widget, value) if kind == "/Btn" else _text(value)
-    if not written:
-        return ""
-    label = _text(_inherited(chain, "/TU")) or _name(chain)
-    return f"{label}: {written}" if label else written
+
+    label = _text(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, widget)
+    name = _text(pdfium.FPDFAnnot_GetFormFieldName, form, widget)  # such as "form1[0].name[0]"
+    label = label or name.rpartition(".")[2].partition("[")[0]
+    return f"{label}: {written}" if label and written else written
 
 
-def _choice(widget: Any, value: Any) -> str:
-    """Tell what a box or a radio button stands for, "" unless it is chosen."""
-    state = widget.get("/AS", value)
-    if state is None or state == "/Off" or (value is not None and state != value):
-        return ""
-    name = _text(state).removeprefix("/")
-    return "yes" if name in ("", "Yes", "On", "1", "true") else name
+def _text(read: Callable[..., int], *of: Any) -> str:
+    """The text that a function of PDFium writes into a buffer, on one line."""
+    import pypdfium2.raw as pdfium
 
-
-def _with_parents(widget: Any) -> Iterator[Any]:
-    field = widget
-    for _ in range(_MOST_PARENTS):
-        yield field
-        if field.get("/Parent") is None:
-            return
-        field = field["/Parent"].get_object()
-
-
-def _inherited(chain: list[Any], name: str) -> Any:
-    return next((field[name] for field in chain if name in field), None)
-
-
-def _name(chain: list[Any]) -> str:
-    """The field's full name, without what a program numbers fields with: "form1[0].name[0]" is "name"."""
-    names = [_text(field["/T"]) for field in chain if "/T" in field]
-    return names[0].partition("[")[0] if names else ""
-
-
-def _text(value: Any) -> str:
-    value = value.get_object() if hasattr(value, "get_object") else value
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        return ", ".join(filter(None, map(_text, value)))
-    if hasattr(value, "get_data"):
-        value = value.get_data().decode("utf-8", "replace")
-    return " ".join(normalised(str(value)).split())
-
-
-def _integer(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) else 0
+    length = read(*of, None, 0)
+    buffer = ctypes.create_string_buffer(length)
+    read(*of, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
+    return " ".join(normalised(buffer.raw.decode("utf-16-le", "replace").rstrip("\0")).split())

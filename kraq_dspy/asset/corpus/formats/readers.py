@@ -4,13 +4,11 @@ A reader lets OSError through (the loader names the file); whatever is wrong wit
 Formats that other libraries take apart are read in another process (`apart`).
 """
 
-from pathlib import Path
-
 from kraq_dspy.asset.corpus.formats.apart import kept_apart
 from kraq_dspy.asset.corpus.formats.docx import read_docx
 from kraq_dspy.asset.corpus.formats.html import read_html
 from kraq_dspy.asset.corpus.formats.mail import read_mailbox, read_message
-from kraq_dspy.asset.corpus.formats.packed import read_epub, read_notebook, unpacking
+from kraq_dspy.asset.corpus.formats.packed import read_epub, read_notebook, reader_named
 from kraq_dspy.asset.corpus.formats.pdf import read_pdf
 from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_marked_up, read_plain, read_unknown
 from kraq_dspy.asset.corpus.formats.restructured import read_restructured
@@ -51,10 +49,6 @@ READERS: dict[str, Reader] = {
 
 def find_reader(name: str) -> Reader:
     """The reader for a file of this name, by its extension in any case; an unknown kind is text, if it can be."""
-    known = next((reader for extension, reader in READERS.items() if name.lower().endswith(extension)), None)
-    if known is not None:
-        return known
-    if name.lower().endswith(".gz") and len(name) > len(".gz"):
-        inside = Path(name).name[: -len(".gz")]
-        return unpacking(find_reader(inside), inside)
-    return read_unknown
+    reader = reader_named(name, READERS, read_unknown)
+    assert reader is not None, "there is one for files of any kind"
+    return reader

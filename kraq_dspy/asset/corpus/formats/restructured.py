@@ -23,6 +23,8 @@ _ROLE = re.compile(r":[A-Za-z][\w:+.-]{0,40}:`[~!]?([^`<>\n]{1,200}?)(?:\s*<[^`<
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+([\w:+.-]+)::", re.MULTILINE)
 _UNREAD = ("toctree", "literalinclude", "index", "highlight", "currentmodule", "module", "program", "testsetup")
 _OF_CODE = ("code", "code-block", "sourcecode", "prompt")
+_SUBTITLE = re.compile(r'<p class="subtitle"[^<>]{0,200}>(.{0,1000}?)</p>', re.DOTALL)
+_COLON, _CLASSIFIER = '<span class="colon">:</span>', '<span class="classifier">'
 _QUIET = {
     "report_level": 5, "halt_level": 5, "file_insertion_enabled": False, "raw_enabled": False,
     "embed_stylesheet": False, "stylesheet_path": "", "doctitle_xform": True,
@@ -69,7 +71,9 @@ def read_restructured(path: Path, settings: ReadSettings) -> Iterator[Row | BadR
         if name in _OF_CODE or name.lower() not in en.directives:
             directives.register_directive(name, _Code if name in _OF_CODE else _Told)
     parts = publish_parts(_ROLE.sub(r"\1", raw), writer="html5", settings_overrides=_QUIET)
-    row = page_row(parts["html_body"], normalised(path.stem))
+    page = _SUBTITLE.sub(r"<h2>\1</h2>", parts["html_body"])  # a lone section, which docutils joins to the title
+    page = page.replace(_COLON, "").replace(_CLASSIFIER, f": {_CLASSIFIER}")  # which style sheets write
+    row = page_row(page, normalised(path.stem))
     if row is None:
         yield BadRow("The file has no text.")
     else:

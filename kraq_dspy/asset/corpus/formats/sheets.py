@@ -13,6 +13,7 @@ from pathlib import Path
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.errors import counted
 from kraq_dspy.records import Heading
 
 _REPEATED = 200  # characters of a merged cell that is written again in the rows that it spans
@@ -83,11 +84,6 @@ def read_sheets(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 def on_one_line(text: str) -> str:
     return " ".join(normalised(text).split())
-
-
-def counted(number: int, one: str, several: str = "") -> str:
-    """ "1 hidden row", "2 hidden rows"."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def _opened(path: Path, settings: ReadSettings, limit: TextLimit) -> tuple[Sequence[Sheet], list[str]]:

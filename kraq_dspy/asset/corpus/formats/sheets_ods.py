@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError
 from kraq_dspy.asset.corpus.formats.rows import damaged
 from kraq_dspy.asset.corpus.formats.sheets import Merged, Sheet, TextLimit, on_one_line
-from kraq_dspy.asset.corpus.formats.zipped import Parts
+from kraq_dspy.asset.corpus.formats.zipped import Parts, local_name
 
 _CELLS = ("table-cell", "covered-table-cell")
 _NOT_TEXT = ("annotation", "annotation-end", "frame", "custom-shape", "tracked-changes", "note", "ruby-text")
@@ -47,10 +47,10 @@ class _Reader:
         return self._sheets
 
     def _begin(self, element: ElementTree.Element, parents: Sequence[ElementTree.Element]) -> None:
-        name = _name(element)
+        name = local_name(element)
         if name == "style":
             self._style = _attribute(element, "name")
-        elif name == "table" and "table" not in map(_name, parents):
+        elif name == "table" and "table" not in map(local_name, parents):
             is_hidden = _attribute(element, "style-name") in self._hidden_styles
             self._sheets.append(Sheet(_attribute(element, "name"), is_hidden=is_hidden))
             self._row = self._column = 0
@@ -58,14 +58,14 @@ class _Reader:
             self._n_hidden_groups += _attribute(element, "display") == "false"
 
     def _end(self, element: ElementTree.Element, parents: Sequence[ElementTree.Element]) -> None:
-        name, is_hidden = _name(element), self._n_hidden_groups > 0
+        name, is_hidden = local_name(element), self._n_hidden_groups > 0
         if name == "table-properties" and _attribute(element, "display") == "false":
             self._hidden_styles.add(self._style)
         elif name in _GROUPS:
             self._n_hidden_groups -= _attribute(element, "display") == "false"
         elif name == "table-column" and self._sheets:
             self._take_columns(element, self._sheets[-1], is_hidden=is_hidden)
-        elif name == "table-row" and self._sheets and "table-cell" not in map(_name, parents):
+        elif name == "table-row" and self._sheets and "table-cell" not in map(local_name, parents):
             self._take_row(element, self._sheets[-1], is_hidden=is_hidden)
             parents[-1].remove(element)
 
@@ -79,7 +79,7 @@ class _Reader:
         cells: dict[int, str] = {}
         column = 0
         for each in element:
-            if _name(each) not in _CELLS:
+            if local_name(each) not in _CELLS:
                 continue
             repeats = _repeats(each, "number-columns-repeated")
             text = "" if each.tag.endswith("}covered-table-cell") else self._written(each, sheet)
@@ -101,7 +101,7 @@ class _Reader:
         self._row += repeats
 
     def _written(self, cell: ElementTree.Element, sheet: Sheet) -> str:
-        text = on_one_line("\n".join(_text(each) for each in cell if _name(each) in ("p", "list")))
+        text = on_one_line("\n".join(_text(each) for each in cell if local_name(each) in ("p", "list")))
         if text:
             return text
         kinds = ("string-value", "date-value", "time-value", "boolean-value", "value")
@@ -117,7 +117,7 @@ class _Reader:
 def _text(element: ElementTree.Element) -> str:
     pieces = [element.text or ""]
     for child in element:
-        name = _name(child)
+        name = local_name(child)
         if name == "s":
             pieces.append(" ")
         elif name in ("tab", "line-break"):
@@ -126,11 +126,6 @@ def _text(element: ElementTree.Element) -> str:
             pieces.append(_text(child))
         pieces.append(child.tail or "")
     return "".join(pieces)
-
-
-def _name(element: ElementTree.Element) -> str:
-    """The name without its namespace."""
-    return element.tag.rpartition("}")[2]
 
 
 def _attribute(element: ElementTree.Element, name: str) -> str:

@@ -56,6 +56,5 @@ def _written(xlrd: Any, book: Any, cell: Any) -> str:
         return str(xlrd.error_text_from_code.get(cell.value, "#N/A"))
     if cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
         code = book.format_map[book.xf_list[cell.xf_index].format_key].format_str
-        code = {14: "yyyy-mm-dd", 22: "yyyy-mm-dd h:mm"}.get(book.xf_list[cell.xf_index].format_key, code)
         return shown(cell.value, code, from_1904=bool(book.datemode))
     return str(cell.value)

@@ -7,33 +7,24 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError
-from kraq_dspy.asset.corpus.formats.number_formats import BUILT_IN, plain, shown
+from kraq_dspy.asset.corpus.formats.number_formats import BUILT_IN, shown
 from kraq_dspy.asset.corpus.formats.raised import on_the_line
 from kraq_dspy.asset.corpus.formats.rows import damaged
-from kraq_dspy.asset.corpus.formats.sheets import Merged, Sheet, TextLimit, counted, on_one_line
-from kraq_dspy.asset.corpus.formats.zipped import Parts
+from kraq_dspy.asset.corpus.formats.sheets import Merged, Sheet, TextLimit, on_one_line
+from kraq_dspy.asset.corpus.formats.zipped import Parts, local_name
 
 _REFERENCE = re.compile(r"\$?([A-Z]{1,4})\$?(\d{1,8})")
 _TRUE = ("1", "true")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_NOT_READ = (("chart", "xl/charts/chart"), ("comment part", "xl/comments"), ("picture", "xl/media/"))
+_NOT_READ = {"xl/charts/chart": "chart", "xl/comments": "comment part", "xl/media/": "picture"}
 
 
 def read_xlsx(parts: Parts, limit: TextLimit) -> tuple[Sequence[Sheet], list[str]]:
     """The sheets in the order of their tabs, and what else the workbook has that is not read."""
     try:
-        return _Workbook(parts, limit).sheets(), _not_read(parts)
+        return _Workbook(parts, limit).sheets(), parts.not_read(_NOT_READ)
     except (ElementTree.ParseError, ValueError, IndexError) as error:
         raise UnreadableTextError(damaged(error).reason) from error
-
-
-def _not_read(parts: Parts) -> list[str]:
-    notes = []
-    for what, beginning in _NOT_READ:
-        number = sum(name.startswith(beginning) and "/_rels/" not in name for name in parts.names)
-        if number:
-            notes.append(f"{counted(number, what)}, not read")
-    return notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +47,16 @@ class _Workbook:
     def __init__(self, parts: Parts, limit: TextLimit) -> None:
         self._parts = parts
         self._limit = limit
-        self._path = next(
-            (part for kind, part in parts.relations("").values() if kind == "officeDocument"), "xl/workbook.xml"
-        )
+        self._path = parts.main("xl/workbook.xml")
         self._book = ElementTree.fromstring(parts.read(self._path) or b"<none/>")
-        properties = next((each for each in self._book if _name(each) == "workbookPr"), None)
+        properties = next((each for each in self._book if local_name(each) == "workbookPr"), None)
         self._from_1904 = properties is not None and properties.get("date1904", "") in _TRUE
         self._relations = parts.relations(self._path)
         self._strings = self._shared_strings()
         self._styles = self._styles_of_cells()
 
     def sheets(self) -> list[Sheet]:
-        listed = [each for each in self._book.iter() if _name(each) == "sheet"]
+        listed = [each for each in self._book.iter() if local_name(each) == "sheet"]
         if not listed:
             raise UnreadableTextError("The file is damaged: it names no sheets. Open and save it again.")
         sheets = []
@@ -95,10 +84,10 @@ class _Workbook:
         styles = ElementTree.fromstring(data)
         codes: dict[int, str] = dict(BUILT_IN)
         for each in styles.iter():
-            if _name(each) == "numFmt":
+            if local_name(each) == "numFmt":
                 codes[int(each.get("numFmtId", "0"))] = each.get("formatCode", "")
-        fonts = [_strikes(font) for font in next((each for each in styles if _name(each) == "fonts"), ())]
-        cells = next((each for each in styles if _name(each) == "cellXfs"), ())
+        fonts = [_strikes(font) for font in next((each for each in styles if local_name(each) == "fonts"), ())]
+        cells = next((each for each in styles if local_name(each) == "cellXfs"), ())
         return [
             _Style(
                 codes.get(int(each.get("numFmtId", "0")), "General"),
@@ -112,7 +101,7 @@ class _Workbook:
         parents: list[ElementTree.Element] = []
         events = ElementTree.iterparse(io.BytesIO(self._parts.read(part)), events=("start", "end"))
         for event, element in events:
-            name = _name(element)
+            name = local_name(element)
             if event == "start":
                 parents.append(element)
                 if name == "row":
@@ -134,7 +123,7 @@ class _Workbook:
         cells: dict[int, str] = {}
         column = 0
         for each in element:
-            if _name(each) != "c":
+            if local_name(each) != "c":
                 continue
             place = _place(each.get("r", ""))
             column = place[1] if place else column + 1
@@ -147,7 +136,7 @@ class _Workbook:
 
     def _text_of(self, element: ElementTree.Element, sheet: Sheet) -> str:
         """The shown text of a cell, "" where it is struck out; the sheet counts that, and formulas without a value."""
-        inside = {_name(child): child for child in element}
+        inside = {local_name(child): child for child in element}
         kind, number = element.get("t", "n"), int(element.get("s", "0"))
         style = self._styles[number] if number < len(self._styles) else _Style()
         stored = inside["v"].text if "v" in inside else None
@@ -179,8 +168,7 @@ class _Workbook:
             return _unescaped(stored)
         if not stored.strip():
             return ""
-        number = float(stored)
-        return shown(number, code, from_1904=self._from_1904) if code != "General" else plain(number)
+        return shown(float(stored), code, from_1904=self._from_1904)
 
 
 def _string(item: ElementTree.Element) -> _String:
@@ -188,11 +176,11 @@ def _string(item: ElementTree.Element) -> _String:
     runs: list[tuple[str, int]] = []
     n_struck = 0
     for child in item:
-        if _name(child) == "t":
+        if local_name(child) == "t":
             runs.append((child.text or "", 0))
-        elif _name(child) == "r":
-            text = "".join(each.text or "" for each in child if _name(each) == "t")
-            fonts = [each for each in child if _name(each) == "rPr"]
+        elif local_name(child) == "r":
+            text = "".join(each.text or "" for each in child if local_name(each) == "t")
+            fonts = [each for each in child if local_name(each) == "rPr"]
             if any(map(_strikes, fonts)):
                 n_struck += len(text)
             else:
@@ -202,12 +190,12 @@ def _string(item: ElementTree.Element) -> _String:
 
 def _level(font: ElementTree.Element) -> int:
     """1 for raised letters, -1 for lowered ones."""
-    aligned = next((each.get("val", "") for each in font if _name(each) == "vertAlign"), "")
+    aligned = next((each.get("val", "") for each in font if local_name(each) == "vertAlign"), "")
     return {"superscript": 1, "subscript": -1}.get(aligned, 0)
 
 
 def _strikes(font: ElementTree.Element) -> bool:
-    return any(_name(each) == "strike" and each.get("val", "1") in _TRUE for each in font)
+    return any(local_name(each) == "strike" and each.get("val", "1") in _TRUE for each in font)
 
 
 def _unescaped(text: str) -> str:
@@ -241,7 +229,3 @@ def _place(reference: str) -> tuple[int, int] | None:
     for letter in match[1]:
         column = 26 * column + ord(letter) - ord("A") + 1
     return int(match[2]), column
-
-
-def _name(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]

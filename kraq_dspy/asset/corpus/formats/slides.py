@@ -12,14 +12,14 @@ from xml.etree import ElementTree
 from kraq_dspy.asset.corpus.chunk import PAGE_BREAK
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.docx_math import linear
-from kraq_dspy.asset.corpus.formats.number_formats import plain, shown
+from kraq_dspy.asset.corpus.formats.number_formats import shown
 from kraq_dspy.asset.corpus.formats.raised import on_the_line
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
-from kraq_dspy.asset.corpus.formats.sheets import counted, on_one_line
+from kraq_dspy.asset.corpus.formats.sheets import on_one_line
 from kraq_dspy.asset.corpus.formats.told_rows import told_rows
 from kraq_dspy.asset.corpus.formats.zipped import opened_zip
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
-from kraq_dspy.errors import import_extra
+from kraq_dspy.errors import counted, import_extra
 from kraq_dspy.records import Heading
 
 _DEEPEST = 10  # groups in groups
@@ -34,7 +34,7 @@ def read_pptx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     counted."""
     pptx = import_extra("pptx", "formats", "Reading pptx")
     with opened_zip(path, settings) as parts:
-        comments = sum(name.startswith("ppt/comments/") for name in parts.names)
+        comments = parts.not_read({"ppt/comments/": "comment part"})
     deck = _Deck()
     try:
         pages = [deck.page(slide) for slide in pptx.Presentation(str(path)).slides]
@@ -51,7 +51,7 @@ def read_pptx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
             headings.append(Heading(len(text), 1, lines[0]))
         text += "\n".join(filter(None, lines))
 
-    notes = deck.notes() + ([f"{counted(comments, 'comment part')}, not read"] if comments else [])
+    notes = deck.notes() + comments
     text = text.rstrip()
     if is_blank(text):
         found = f" It holds {'; '.join(notes)}." if notes else ""
@@ -92,12 +92,10 @@ class _Deck:
 
     def notes(self) -> list[str]:
         """What was left out, in words."""
-        counts = (
-            (self.n_hidden_slides, "hidden slide", "hidden slides"),
-            (self.n_hidden_shapes, "hidden shape", "hidden shapes"),
-            (self.n_struck, "letter of text struck out", "letters of text struck out"),
-        )
-        notes = [counted(count, one, several) for count, one, several in counts if count]
+        counts = {"hidden slide": self.n_hidden_slides, "hidden shape": self.n_hidden_shapes}
+        notes = [counted(count, what) for what, count in counts.items() if count]
+        if self.n_struck:
+            notes.append(f"{counted(self.n_struck, 'letter')} of text struck out")
         return notes + [f"{counted(count, what)}, not read" for what, count in self.not_read.items()]
 
     def _shown(self, shapes: Any, depth: int = 0) -> Iterator[Any]:
@@ -204,45 +202,27 @@ def _lines_of_chart(chart: Any) -> Iterator[str]:
     if chart.has_title and chart.chart_title.has_text_frame:
         yield on_one_line(chart.chart_title.text_frame.text)
     for plot in chart.plots:
-        categories = _categories(plot)
-        named: dict[str, list[str]] = {label: [] for label in categories}
+        labels = [on_one_line(" ".join(map(str, path))) for path in plot.categories.flattened_labels]
+        if (code := _format_of(plot, "c:cat")) != "General":
+            labels = [shown(float(label), code) if _is_number(label) else label for label in labels]
+
+        values: dict[str, list[str]] = {label: [] for label in labels}
         for series in plot.series:
-            for label, value in _values_of(series, categories):
-                named.setdefault(label, []).append(value)
-        for label, values in named.items():
-            if values:
-                yield f"{label}: {'; '.join(values)}"
+            name, code = on_one_line(series.name or ""), _format_of(series, "c:val | .//c:yVal")
+            points = series._element.xpath("./c:xVal//c:pt")
+            places = {int(point.get("idx")): point.xpath("string(./c:v)") for point in points}
+            for place, number in enumerate(series.values):
+                if number is not None:
+                    label = places.get(place) or (labels[place] if place < len(labels) else str(place + 1))
+                    values.setdefault(label, []).append(f"{name}: {shown(number, code)}".removeprefix(": "))
+        for label, written in values.items():
+            if written:
+                yield f"{label}: {'; '.join(written)}"
 
 
-def _categories(plot: Any) -> list[str]:
-    """The label of each category, behind that of the group it stands in ("2024 Q1"); a date as the chart shows it."""
-    codes = plot._element.xpath(".//c:cat//c:formatCode")
-    code = (codes[0].text if codes else None) or "General"
-    labels = [on_one_line(" ".join(map(str, path))) for path in plot.categories.flattened_labels]
-    return [shown(float(label), code) if code != "General" and _is_number(label) else label for label in labels]
-
-
-def _values_of(series: Any, categories: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each value of a series with its label: its place on the x-axis, that of its category, or its number."""
-    name, code = on_one_line(series.name or ""), _format_of(series)
-    x_labels = _x_labels(series)
-    for place, number in enumerate(series.values):
-        if number is None:
-            continue
-        category = categories[place] if place < len(categories) else str(place + 1)
-        written = shown(number, code) if code != "General" else plain(number)
-        yield x_labels.get(place, category), f"{name}: {written}" if name else written
-
-
-def _format_of(series: Any) -> str:
-    codes = series._element.xpath("./c:val//c:formatCode | ./c:yVal//c:formatCode")
-    return codes[0].text or "General" if codes else "General"
-
-
-def _x_labels(series: Any) -> dict[int, str]:
-    """Where the points of a chart of points stand, by their number: on the x-axis, or at the words of a column."""
-    texts = {int(point.get("idx")): point.xpath("string(./c:v)") for point in series._element.xpath("./c:xVal//c:pt")}
-    return {place: plain(float(text)) if _is_number(text) else on_one_line(text) for place, text in texts.items()}
+def _format_of(part: Any, values: str) -> str:
+    codes = part._element.xpath(f".//{values}")
+    return next((code.text for each in codes for code in each.xpath(".//c:formatCode")), None) or "General"
 
 
 def _is_number(text: str) -> bool:

@@ -7,14 +7,17 @@ LONGEST = 1_000
 
 
 def told_rows(rows: Sequence[Sequence[str]]) -> list[str] | None:
-    """A line for each row below the header; None for a table that is short, or has no name for each column.
+    """A line for each row below the header; None for a table that is short, or has no name for each column
+    but the first, which often names the rows themselves.
 
     >>> told_rows([["Route", "Fare"], *([f"R{n}", "4"] for n in range(400))])[1]
     'Route: R1; Fare: 4'
     """
     header, *others = rows or [[]]
     n_letters = sum(len(cell) + 1 for row in rows for cell in row)
-    if n_letters <= LONGEST or len(header) == 1 or not all(header) or len(set(header)) < len(header):
+    if n_letters <= LONGEST or len(header) == 1 or not all(header[1:]) or len(set(header)) < len(header):
         return None
-    named = ([f"{name}: {cell}" for name, cell in zip(header, row, strict=False) if cell] for row in others)
+    named = (
+        [f"{name}: {cell}" if name else cell for name, cell in zip(header, row, strict=False) if cell] for row in others
+    )
     return ["; ".join(cells) for cells in named if cells]

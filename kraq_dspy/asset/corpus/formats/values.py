@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
+from kraq_dspy.asset.corpus.formats.packed import reader_named
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.tables import read_csv, read_parquet, read_tsv
 
@@ -39,16 +40,11 @@ class ValueSettings(ReadSettings):
 
 def holds_rows(name: str) -> bool:
     """Whether a file of this name is read row by row."""
-    return _reader_of(name) is not None
+    return reader_named(name, READERS_OF_ROWS) is not None
 
 
 def read_values(path: Path, settings: ValueSettings) -> Iterator[Row | BadRow]:
     """Rows with their `values`, and those that cannot be read. Raises OSError."""
-    reader = _reader_of(path.name)
+    reader = reader_named(path.name, READERS_OF_ROWS)
     assert reader is not None, "`holds_rows` was asked"
     yield from reader(path, settings)
-
-
-def _reader_of(name: str) -> Reader | None:
-    matching = (reader for extension, reader in READERS_OF_ROWS.items() if name.lower().endswith(extension))
-    return next(matching, None)

@@ -1,16 +1,19 @@
-"""Opens files that are zip archives of parts, once their sizes have been looked at."""
+"""Opens zip archives of parts, once their sizes have been looked at, and gzip files with a limit."""
 
+import gzip
 import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from xml.etree import ElementTree
 
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, read_limited
 from kraq_dspy.asset.corpus.formats.rows import ReadSettings, damaged
+from kraq_dspy.errors import counted
 
 _MOST_PARTS = 50_000
 _BEGINNING = 1_000_000  # bytes
@@ -18,6 +21,35 @@ _WRITTEN = (".xml", ".rels", ".vml", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _ENTITIES = re.compile(rb"<!ENTITY", re.IGNORECASE)
 DAMAGED = (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError)
 """What a damaged or protected archive makes zipfile raise."""
+
+
+DAMAGED_GZIP = (gzip.BadGzipFile, zlib.error, EOFError)
+
+
+class Unpacked(gzip.GzipFile):
+    """A gzip file that is refused once it holds far more than its size: a bomb has no end."""
+
+    def __init__(self, file: BinaryIO, settings: ReadSettings) -> None:
+        super().__init__(fileobj=file)
+        size = file.seek(0, 2)
+        file.seek(0)
+        self._ratio = settings.max_unpacked
+        self._left = max(settings.max_bytes, size * settings.max_unpacked)
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._counted(super().read(size))
+
+    def readline(self, limit: int | None = -1) -> bytes:
+        return self._counted(super().readline(limit))
+
+    def _counted(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise UnreadableTextError(
+                f"The file unpacks to more than {self._ratio:,} times its size; the rest is left. Unpack it yourself, "
+                "or raise max_unpacked in [corpus] of kraq.toml."
+            )
+        return data
 
 
 def check_zip(path: Path, settings: ReadSettings) -> None:
@@ -64,6 +96,11 @@ def beginning_of(path: Path) -> str:
     return data.decode("utf-8", "replace").replace("\x00", "")
 
 
+def local_name(element: ElementTree.Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
 @contextmanager
 def opened_zip(path: Path, settings: ReadSettings) -> Iterator["Parts"]:
     """The parts of a checked archive. Raises UnreadableTextError, also where a part inside turns out damaged."""
@@ -96,6 +133,18 @@ class Parts:
                 "again, or take it out."
             )
         return data
+
+    def not_read(self, kinds: Mapping[str, str]) -> list[str]:
+        """What nobody reads of the parts, in words: `kinds` are its names by how the names of parts begin."""
+        counts = {
+            what: sum(name.startswith(beginning) and "/_rels/" not in name for name in self.names)
+            for beginning, what in kinds.items()
+        }
+        return [f"{counted(count, what)}, not read" for what, count in counts.items() if count]
+
+    def main(self, usual: str) -> str:
+        """The name of the part with the document itself."""
+        return next((part for kind, part in self.relations("").values() if kind == "officeDocument"), usual)
 
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """By id: the last word of the relation's type, and the name of the part that it leads to."""
