@@ -125,8 +125,7 @@ def asks_generator(asked_by: str, generator: str) -> bool:
     >>> asks_generator("auto", "openai/x"), asks_generator("auto", EMBEDDED), asks_generator("model", EMBEDDED)
     (True, False, True)
     """
-    policy = policy_of(asked_by, generator)
-    return policy == "model" or (policy == "mixed" and generator != EMBEDDED)
+    return asked_by == "model" or (asked_by != "templates" and generator != EMBEDDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +206,12 @@ class AskedBy:
             return False
         if self._is_checked:
             self.template(community, summary)  # which takes the place of a question that no passage answers
-        if not self._is_small:
+        if not self._is_small or community.id in self._headed:
             return True
-        if community.id in self._headed:
-            return True
-        return self._suits_a_small_model and not self._asks_without_model(community, summary)
-
-    def _asks_without_model(self, community: Community, summary: str) -> bool:
+        if not self._suits_a_small_model:
+            return False
         wording = self.template(community, summary)
-        return wording is not None and wording.model != TOPIC
+        return wording is None or wording.model == TOPIC
 
     def template(self, community: Community, summary: str) -> Wording | None:
         """What is asked about the community without a model: after a heading of its passages or a definition in them,
@@ -264,9 +260,8 @@ class AskedBy:
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             chunk_ids = evenly(community.chunk_ids, MOST_READ)
             possible = representatives(self._source.analyses(chunk_ids), weight_of_name)
-            anew = [each for each in possible if each.question not in below]
-            repeated = [each for each in possible if each.question in below]
-            best = next((each for each in (*anew, *repeated) if stands_alone(each.question, "")), None)
+            possible.sort(key=lambda each: each.question in below)
+            best = next((each for each in possible if stands_alone(each.question, "")), None)
             taken[community.id] = below
             if best is not None:
                 chosen[community.id] = best
