@@ -93,7 +93,7 @@ class Decision:
 def decide(
     first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, lean: float = 0.0, seed: int = 0
 ) -> Decision:
-    """Decide which of two systems is better, by their scores on the same questions.
+    """Decide which of two systems is better, by the scores of both on the same questions.
 
     Args:
         first: the name of one system.
@@ -106,9 +106,9 @@ def decide(
     Returns:
         The decision, with its differences and its reason.
 
-    Human questions decide if they can (`paired_difference`). Otherwise both halves must decide alike, and the
-    mean of human questions must not point the other way. Questions that one of the systems has no score for
-    are left out.
+    If the interval of the human questions excludes 0 (`paired_difference`), the human questions decide. Otherwise the
+    intervals of both halves must exclude 0 on the same side, and the mean of the human questions must not lie on the
+    other side. Questions without a score of one system are left out.
 
     >>> halves = {half: {f"q{n}": 1.0 for n in range(30)} for half in ("made", "own")}
     >>> worse = {half: {f"q{n}": float(n % 2) for n in range(30)} for half in ("made", "own")}
