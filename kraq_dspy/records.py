@@ -384,14 +384,14 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A representative question about a community, or about random chunks.
+    """A representative question about a community, or about random passages.
 
     Attributes:
         id: a hash of its text and its group.
         text: the question.
-        source: "kraq" for a community, "random" for random chunks.
-        community_id: the community; None for random chunks.
-        level: the community's level; -1 for random chunks.
+        source: "kraq" for a community, "random" for random passages.
+        community_id: the community; None for random passages.
+        level: the community's level; -1 for random passages.
         chunk_ids: the group of passages that it stands for.
         document_ids: the documents of these passages.
         model: the model that wrote it; "parse" for the parser, "topic" if the text is only a topic.

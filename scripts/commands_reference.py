@@ -17,18 +17,24 @@ FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md
 
 HEAD = """# Commands
 
-Written by `python scripts/commands_reference.py` from the code; a test checks that it is up to date. `kraq --help`
-and `kraq COMMAND --help-all` say the same; `--help` shows the ten options that most people use. Every command ends
-with 0 when it is done, 1 when it failed, 2 for wrong use or settings, and 130 when it was interrupted. `kraq
---install-completion` completes commands, options and names.
+Written by `python scripts/commands_reference.py` from the code. `kraq COMMAND --help-all` says the same; `--help` shows
+the ten options that most people use. Every command ends with 0 when it is done, 1 when it failed, 2 for wrong use or
+settings, and 130 when it was interrupted. `kraq --install-completion` completes commands, options and names.
 """
 
 
-VALUES = {
-    "<int range>": "N", "<int>": "N", "<float range>": "X",
-    "<str>": "TEXT", "<list[str]>": "TEXT ...", "<path>": "PATH",
+BUNDLES = {
+    "model options": ("--config", "--trust", "--lm", "--api-base"),
+    "columns of a corpus": (
+        "--text-column", "--title-column", "--id-column", "--acl-column", "--labels", "--encoding",
+    ),
+    "columns of questions": ("--question-column", "--answer-column", "--documents-column"),
+    "limits": ("--max-calls", "--max-tokens", "--max-cost"),
+    "who asks": ("--owner", "--scope"),
+    "choice of a program": ("--program", "--retriever", "--k", "-P", "--retriever-option", "--programs"),
+    "encoder": ("--encoder", "--encoder-api-base"),
 }  # fmt: skip
-"""What stands for a value in place of typer's name of its type."""
+"""Options that commands share as a whole, by a name for all of them."""
 
 
 def reference() -> str:
@@ -40,8 +46,8 @@ def reference() -> str:
     rows_of = {name: _rows_of_leaves(root.commands[name], f"kraq {name}") for name in names}
     shared = _common([list(dict.fromkeys(itertools.chain(*leaves))) for leaves in rows_of.values()], set())
     parts = [
-        HEAD, _overview(root), "## Options of every command", "\n".join(_rows(root.params, context)),
-        "## What several commands take", "\n".join(shared),
+        HEAD, "## Options of every command", "\n".join(_rows(root.params, context)),
+        "## What several commands take", *_bundled(shared),
     ]  # fmt: skip
     for panel, commands in COMMANDS.items():
         parts.append(f"## {panel}")
@@ -55,17 +61,6 @@ def _load(group: Any) -> None:
     """Import the modules of all commands, so that their options and help are there."""
     for member in group.commands.values():
         _load(member) if hasattr(member, "commands") else member.load()
-
-
-def _overview(root: Any) -> str:
-    """Each command with the first sentence of its help, groups in one row with the names of what they hold."""
-    rows = ["| command | does |", "|---|---|"]
-    for commands in COMMANDS.values():
-        for name in commands:
-            member = root.commands[name]
-            words = " ".join(("kraq", name, "\\|".join(getattr(member, "commands", ())))).strip()
-            rows.append(f"| `{words}` | {_text(member.help).splitlines()[0]} |")
-    return "\n".join(rows)
 
 
 def _rows_of_leaves(command: Any, words: str) -> list[list[str]]:
@@ -85,6 +80,22 @@ def _common(lists: Sequence[Sequence[str]], known: set[str]) -> list[str]:
     return [row for row in counts if row in chosen.values()]
 
 
+def _bundled(shared: Sequence[str]) -> Iterator[str]:
+    """The shared lines, each bundle below its name and the others first."""
+    bundled = set(itertools.chain(*BUNDLES.values()))
+    yield "\n".join(row for row in shared if _name(row) not in bundled)
+    for title, names in BUNDLES.items():
+        yield f"{title.capitalize()}:"
+        yield "\n".join(row for row in shared if _name(row) in names)
+
+
+def _names_of(options: Sequence[str]) -> list[str]:
+    """The options in backquotes, whole bundles by their names."""
+    whole = {title: names for title, names in BUNDLES.items() if set(names) <= set(options)}
+    left = [f"`{option}`" for option in options if option not in set(itertools.chain(*whole.values()))]
+    return [*whole, *left]
+
+
 def _name(row: str) -> str:
     return row.partition("`")[2].partition("`")[0]
 
@@ -102,7 +113,7 @@ def _sections(command: Any, words: str, shared: set[str], of_group: Sequence[str
     )
     rows = _rows(command.params, context)
     own = [row for row in rows if row not in shared]
-    also = [f"`{_name(row)}`" for row in rows if row in shared and _name(row).startswith("-")]
+    also = _names_of([_name(row) for row in rows if row in shared and _name(row).startswith("-")])
     parts = [f"### `{f'{words} {arguments}'.strip()}`", _text(command.help)]
     parts += ["\n".join(own)] if own else []
     parts += [f"Also: {', '.join(also)}."] if also else []
@@ -115,7 +126,7 @@ def _argument(argument: Any) -> str:
 
 
 def _text(text: str | None) -> str:
-    return inspect.cleandoc(text or "").replace("\\[", "[")
+    return inspect.cleandoc(text or "")
 
 
 def _rows(parameters: Any, context: Any) -> list[str]:
@@ -129,7 +140,7 @@ def _rows(parameters: Any, context: Any) -> list[str]:
         else:
             flags = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
             value = parameter.display_type_rich(context) or ""
-            names = f"{flags} {VALUES.get(value, value.strip('<>'))}".strip()
+            names = f"{flags} {value.strip('<>')}".strip()
         shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
         is_option = parameter.param_type_name == "option"
         needed = " Required." if parameter.required and is_option else ""

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean
 from time import perf_counter, process_time
 from typing import Any, TypeVar
 
@@ -20,7 +19,6 @@ from kraq_dspy.eval.system import AskedSystem
 from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
 from kraq_dspy.models.lms.roles import own_adapter
 from kraq_dspy.records import Hit, Usage
-from kraq_dspy.testset.difficulty import overlap
 from kraq_dspy.workspace import Workspace
 
 T = TypeVar("T")
@@ -61,8 +59,6 @@ class Asking:
                 also["refusal"] = what_was_told(example, prediction, answers=self.system.answers)
             if self.counts_tokens:
                 also["tokens"] = sum(hit.chunk.n_tokens for hit in hits)
-            if "half" in example.metadata:
-                also["words"] = words_found(example, hits)
             if self.system.is_recorded:
                 also["usage"] = {}  # nothing was asked
             return ResultRow(
@@ -166,13 +162,6 @@ class SpendingJournal(TappedJournal):
             "cpu_s": process_time() - computing,
             **memory_mb(),
         }
-
-
-def words_found(example: Example, hits: Sequence[Hit]) -> float | None:
-    """The share of the question's words that the passages have which are no evidence, on average: high for a search by
-    words, low for one by meaning. None if all that was found is evidence."""
-    others = [hit.chunk.passage for hit in hits if hit.chunk.document_id not in example.supporting_ids]
-    return fmean(overlap(example.question, [passage]) for passage in others) if others else None
 
 
 def nearest_question(prediction: dspy.Prediction) -> dict[str, dict[str, Any]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.halves import HALVES, HUMAN, Decision, bias_note
+from kraq_dspy.eval.halves import HALVES, HUMAN, SURE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
@@ -270,25 +270,23 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
         cells = []
         for half in halves:
             difference = each.differences.get(half)
-            star = "*" if difference is not None and difference.is_decided else ""
+            star = "" if difference is None else "*" * (difference.is_decided + (difference.test.p_value <= SURE))
             cells.append("-" if difference is None else f"{difference.interval.shown(signed=True)}{star}")
         rows.append((f"{each.first} - {each.second}", *cells, each.text))
 
-    names = {half: f"{half}, n={max(_n_of(each, half) for each in decided)}" for half in halves}
+    names = [
+        f"{half}, n={max(each.differences[half].interval.n for each in decided if half in each.differences)}"
+        for half in halves
+    ]
     n_decided = sum(each.verdict != 0 for each in decided)
     note = (
         f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
-        "both halves must decide alike, and the mean of human questions must not be against. *: the half alone "
-        "excludes 0 (95 %). "
+        "one half must be sure (**: three standard errors), the mean of the other agree, and that of human questions "
+        "not be against. *: the half alone excludes 0 (95 %). "
         f"{bias_note(made_half)}"
     )
-    return Grid(f"{metric}: decisions", ("systems", *names.values(), "decision"), tuple(rows), frozenset(strong),
+    return Grid(f"{metric}: decisions", ("systems", *names, "decision"), tuple(rows), frozenset(strong),
                 note.rstrip())  # fmt: skip
-
-
-def _n_of(decision: Decision, half: str) -> int:
-    difference = decision.differences.get(half)
-    return 0 if difference is None else difference.interval.n
 
 
 def _by_group(run: RunSummary, group: str) -> Iterator[Grid]:

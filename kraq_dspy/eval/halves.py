@@ -4,12 +4,12 @@
         print(decision.first, decision.second, decision.verdict)
 
 One half is made of statements of the documents, the other has the questions that the index asked of its own
-communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if both halves decide
-it alike. Human questions decide if they can, however few. If they cannot, and their mean points the other way, nothing
-is decided.
+communities. Each has faults of its own, and they are unlike, so kraq takes a difference for real if one half shows it
+by three standard errors, and the mean of the other agrees. Human questions decide if they can, however few. If they
+cannot, and their mean points the other way, nothing is decided.
 
-Both halves are written from the passages, which favors search by words. Where they were wrong, they preferred the
-system that searches more by words, so a decision says so (figures: benchmarks/results/testsets.md).
+Both halves are written from the passages, which favors search by words: where they were wrong, they preferred it
+(figures: benchmarks/results/testsets.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +21,14 @@ from typing import Any
 from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.statistics import Interval, PairedDifference, paired_difference
+from kraq_dspy.eval.statistics import PairedDifference, paired_difference
 from kraq_dspy.records import MADE, OWN
 from kraq_dspy.settings import EMBEDDED
 
 HUMAN = "human"
 HALVES = (MADE, OWN)
-BOTH = "both halves"
+SURE = 0.0027
+"""p of the paired test at three standard errors: what one half must reach, while the other's mean agrees."""
 LEAST_ROWS = 20
 """Rows of a half; fewer are no half, and the run is judged as one set of questions."""
 LEAST_HUMAN = 3
@@ -50,7 +51,6 @@ class Decision:
             unit of the metric.
         verdict: 1 if `first` is better, -1 if `second` is, 0 if that is open.
         reason: which questions decided, or why none did.
-        lean: how much more of a question's words `first` finds in passages that are no evidence (`words_found`).
     """
 
     first: str
@@ -58,41 +58,29 @@ class Decision:
     differences: Mapping[str, PairedDifference]
     verdict: int
     reason: str
-    lean: float = 0.0
-
-    @property
-    def mean(self) -> float:
-        """The difference of the means, every half and human questions weighing alike."""
-        return fmean(each.interval.estimate for each in self.differences.values())
-
-    @property
-    def favors_words(self) -> bool:
-        """Whether both halves decide for the system that searches more by words, as they do where they are wrong."""
-        return self.reason == BOTH and self.verdict * self.lean > 0
 
     @property
     def text(self) -> str:
         """The decision in words."""
         better = {1: f"{self.first} is better", -1: f"{self.second} is better"}.get(self.verdict)
-        words = ", which favor its search by words" if self.favors_words else ""
-        return f"{better}, by {self.reason}{words}" if better else self.reason
+        return f"{better}, by {self.reason}" if better else self.reason
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as JSON values."""
-        differences = {half: _as_json(each.interval) for half, each in self.differences.items()}
+        differences = {
+            half: {name: getattr(each.interval, name) for name in ("estimate", "low", "high", "n")}
+            for half, each in self.differences.items()
+        }
         return {
             "first": self.first,
             "second": self.second,
             "differences": differences,
             "verdict": self.verdict,
             "text": self.text,
-            "lean": self.lean,
         }
 
 
-def decide(
-    first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, lean: float = 0.0, seed: int = 0
-) -> Decision:
+def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, seed: int = 0) -> Decision:
     """Decide which of two systems is better, by their scores on the same questions.
 
     Args:
@@ -100,15 +88,14 @@ def decide(
         second: the name of the other.
         scores: the scores of `first`, by half ("made", "own", "human") and question id.
         other: the scores of `second`, in the same form.
-        lean: how much more of a question's words `first` finds in passages that are no evidence (`lean_of`).
         seed: the random seed of the tests.
 
     Returns:
         The decision, with its differences and its reason.
 
-    Human questions decide if they can (`paired_difference`). Otherwise both halves must decide alike, and the
-    mean of human questions must not point the other way. Questions that one of the systems has no score for
-    are left out.
+    Human questions decide if they can (`paired_difference`). Otherwise one half must be sure (p at most 0.0027),
+    the other's mean must agree, and the mean of human questions must not point the other way. Questions that one of the
+    systems has no score for are left out.
 
     >>> halves = {half: {f"q{n}": 1.0 for n in range(30)} for half in ("made", "own")}
     >>> worse = {half: {f"q{n}": float(n % 2) for n in range(30)} for half in ("made", "own")}
@@ -122,23 +109,22 @@ def decide(
             values = [[side[half][id] for id in shared] for side in (scores, other)]
             differences[half] = paired_difference(*values, seed=seed)
     verdict, reason = _verdict(differences)
-    return Decision(first, second, differences, verdict, reason, lean)
+    return Decision(first, second, differences, verdict, reason)
 
 
 def _verdict(differences: Mapping[str, PairedDifference]) -> tuple[int, str]:
-    signs = {half: _direction(each) if each.is_decided else 0 for half, each in differences.items()}
+    signs = {half: _direction(each) for half, each in differences.items()}
     made, own = (signs.get(half, 0) for half in HALVES)
     human = differences.get(HUMAN)
-    if human is not None and signs[HUMAN]:
+    if human is not None and human.is_decided:
         return signs[HUMAN], "human questions"
-    if made and made == -own:
-        return 0, "the halves disagree"
-    if not made or not own:
-        [decided] = [half for half in HALVES if signs.get(half)] or [""]
-        return 0, f"open: only the {decided} half decides" if decided else "open: neither half decides"
-    if human is not None and _direction(human) == -made:
-        return 0, "open: both halves decide, and the mean of human questions is against"
-    return made, BOTH
+    if min((differences[half].test.p_value for half in HALVES if half in differences), default=1) > SURE:
+        return 0, "open: neither half is sure"
+    if made * own <= 0:
+        return 0, "open: one half is sure, and the other does not agree"
+    if signs.get(HUMAN) == -made:
+        return 0, "open: both halves agree, and the mean of human questions is against"
+    return made, "both halves"
 
 
 def _direction(difference: PairedDifference) -> int:
@@ -155,12 +141,6 @@ def scores_by_half(rows: Iterable[ResultRow], metric: str) -> dict[str, dict[str
         if half and metric not in row.extra.get("undefined", ()):
             scores.setdefault(str(half), {})[row.question_id] = row.metrics.get(metric, 0.0)
     return scores
-
-
-def lean_of(rows: Iterable[ResultRow], others: Iterable[ResultRow]) -> float:
-    """How much more of a question's words the rows found in passages that are no evidence than the others did."""
-    shares = [[row.extra["words"] for row in each if row.extra.get("words") is not None] for each in (rows, others)]
-    return fmean(shares[0]) - fmean(shares[1]) if all(shares) else 0.0
 
 
 def has_halves(scores: ScoresByHalf) -> bool:
@@ -181,10 +161,7 @@ def decisions(rows: Sequence[ResultRow], metric: str, *, seed: int = 0) -> list[
     scores = {system: scores_by_half(own, metric) for system, own in by_system.items()}
     usable = [system for system, own in scores.items() if has_halves(own)]
     return [
-        decide(
-            first, second, scores[first], scores[second], lean=lean_of(by_system[first], by_system[second]), seed=seed
-        )
-        for first, second in combinations(usable, 2)
+        decide(first, second, scores[first], scores[second], seed=seed) for first, second in combinations(usable, 2)
     ]
 
 
@@ -238,7 +215,3 @@ def bias_note(made_half: Mapping[str, Any]) -> str:
         f"No language model wrote the made half: {made_half['overlap']:.2f} of its questions' words stand in their "
         f"passages (median; of human questions, about {USUAL_OVERLAP:g}), which favors search by words."
     )
-
-
-def _as_json(interval: Interval) -> dict[str, float]:
-    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high, "n": interval.n}

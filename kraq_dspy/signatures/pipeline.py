@@ -103,6 +103,14 @@ class SummarizeCommunity(dspy.Signature):
     findings: list[Finding] = dspy.OutputField()
 
 
+def without_findings() -> type[dspy.Signature]:
+    """SummarizeCommunity for a small model, whose replies break off in the findings."""
+    task, _, _ = SummarizeCommunity.instructions.partition("\nFindings")
+    short: type[dspy.Signature] = SummarizeCommunity.delete("findings").with_instructions(task)
+    short.__name__ = SummarizeCommunity.__name__  # which DSPy drops from a copy
+    return short
+
+
 # Asks the question that stands for a community: what the fine-tuned generator answers (KRAQ, stage 5).
 class GenerateQuestion(dspy.Signature):
     """Write a short quiz question whose answer is in the summary. Name the person, place or thing it is about."""

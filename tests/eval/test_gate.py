@@ -279,7 +279,7 @@ def test_a_run_over_two_halves_is_worse_only_if_both_say_so(tmp_path: Path) -> N
     [of_both] = worse_checks(tmp_path / "base", tmp_path / "both")
 
     assert (of_made.passed, of_both.passed) == (True, False)
-    assert "no worse than before (only the made half decides): made -1.000 [" in of_made.text
+    assert "no worse than before (one half is sure, and the other does not agree): made -1.000 [" in of_made.text
     assert "worse than before (both halves): made -0.333 [" in of_both.text
 
 

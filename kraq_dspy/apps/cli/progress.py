@@ -132,9 +132,8 @@ def show_report(report: BuildReport, *, json: bool) -> None:
     if json:
         print_json(report)
         return
-    output.print(
-        grid(f"{report.path} in {report.seconds:.1f} s", ("made", "count"), report.counts.items(), right=["count"])
-    )
+    made = [("passages" if kind == "chunks" else kind, count) for kind, count in report.counts.items()]
+    output.print(grid(f"{report.path} in {report.seconds:.1f} s", ("made", "count"), made, right=["count"]))
     if report.usage:
         with_tokens = has_tokens(report.models.values())
         rows = [(label(stage), *usage_cells(usage, with_tokens)) for stage, usage in report.usage.items()]

@@ -116,12 +116,6 @@ class Selection:
         elif len(self.undecided) == len(self.tried) - 1:
             more = "human questions" if self.are_made else "more questions"
             said.append(f"These questions tell none of the {len(self.tried)} candidates from another; {more} would.")
-        toward_words = sum(each.favors_words for each in self.decisions)
-        if toward_words:
-            said.append(
-                f"{toward_words} of {counted(len(self.decisions), 'decision')} prefer more search by words, which both "
-                "halves favor."
-            )
         if chosen is not best:
             said.append(
                 f"The best, {best.candidate.name}, is higher by {best.mean - chosen.mean:.3f}, which is not decided, "

@@ -13,7 +13,7 @@ from kraq_dspy.eval.about import about_retriever
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
-from kraq_dspy.eval.halves import about_made, as_human, decide, has_halves, lean_of, require_halves
+from kraq_dspy.eval.halves import about_made, as_human, decide, has_halves, require_halves
 from kraq_dspy.eval.labeling import PERSON
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
@@ -340,8 +340,7 @@ def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tu
         own = [scores[id] for id in of_best]
         decision = None
         if candidate != best and has_halves(halves):
-            lean = lean_of(race.rows(best), race.rows(candidate))
-            decision = decide(best.name, candidate.name, halves_of_best, halves, lean=lean, seed=plan.seed)
+            decision = decide(best.name, candidate.name, halves_of_best, halves, seed=plan.seed)
         tried.append(
             Tried(
                 candidate,

@@ -271,9 +271,12 @@ class Finishing:
                 self._progress.finish("ask random")
         await asyncio.to_thread(self._keep_questions, questions)
         threshold = await asyncio.to_thread(keep_threshold, self._index, self._parts.embedder)
+        searched = {question.id for question, _ in self._searched()}
         if threshold is not None:
             await asyncio.to_thread(self._keep_held, threshold)
         await self._keep_judged(with_question)
+        if self._settings.questions.fallback:
+            await asyncio.to_thread(self._ask_instead, searched)
         self._complete()
 
     def _searched(self) -> Iterator[tuple[Question, list[Chunk]]]:
@@ -299,6 +302,23 @@ class Finishing:
             judged = await self._kraq.judged(list(self._searched()), self._steps)
         self._index.change(Question, set(), judged)
         self._progress.finish("judge")
+
+    def _ask_instead(self, searched: Set[str]) -> None:
+        """In place of a model's question of which no evidence stayed, of those with these ids: a template's, or the
+        topic of the community."""
+        index = self._index
+        stored = {question.id: question for question in index.all(Question)}
+        lost = [question for question in stored.values() if question.id in searched and not question.evidence]
+        if not lost:
+            return
+
+        communities = index.get(Community, [question.community_id or "" for question in lost])
+        entities = index.get(Entity, sorted({id for community in communities for id in community.entity_ids}))
+        passages = IndexedPassages(index, self._parts.embedder)
+        asked_by = self._kraq.asked_by(communities, passages, self._steps, entities)
+        for question, community in zip(lost, communities, strict=True):
+            stored[question.id] = asked_by.instead_of(question, community)
+        index.change(Question, stored, self._marked(list(stored.values())))
 
     async def leave(self) -> None:
         """Complete an index of which nothing changed: its records stay, and a threshold that was lost is measured

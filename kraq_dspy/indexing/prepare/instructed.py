@@ -45,6 +45,8 @@ class InstructedOptions:
     questions: Literal["kraq", "random", "all"] = option(
         "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all."
     )
+    only: frozenset[str] | None = None
+    """Ids of the questions to do it for, of these; None for all."""
 
 
 def precompute(
@@ -60,7 +62,7 @@ def precompute(
     if isinstance(embedder, WeightedSentences):
         return store_sentences(index, embedder, progress)
     source = None if options.questions == "all" else options.questions
-    return precompute_pairs(index, embedder, top_n=options.top_n, source=source, progress=progress)
+    return precompute_pairs(index, embedder, top_n=options.top_n, source=source, only=options.only, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def price_of_pairs(index: Index, embedder: InstructedEmbedder, options: Instruct
 
     The seconds are those of a few pairs, read to find out. Raises as `precompute` does.
     """
-    questions = _questions_of(index, None if options.questions == "all" else options.questions)
+    questions = _questions_of(index, None if options.questions == "all" else options.questions, options.only)
     k = min(options.top_n or index.chunk_vectors.count(), index.chunk_vectors.count())
     with closing(_store(index, embedder.name, embedder.dimension)) as store:
         stored = store.owners()
@@ -98,10 +100,11 @@ def price_of_pairs(index: Index, embedder: InstructedEmbedder, options: Instruct
     return Price(len(questions), readings, seconds, 2 * embedder.dimension * readings)
 
 
-def _questions_of(index: Index, source: str | None) -> list[Question]:
-    """List the questions, those about the most passages first. Raises IndexStateError if there
-    are none."""
-    questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
+def _questions_of(index: Index, source: str | None, only: Collection[str] | None = None) -> list[Question]:
+    """List the questions, or `only` those with these ids; those about the most passages first. Raises IndexStateError
+    if there are none."""
+    asked = [question for question in index.questions(source=source) if only is None or question.id in only]
+    questions = sorted(asked, key=lambda question: -len(question.chunk_ids))
     if not questions:
         index.require_documents()
         raise IndexStateError(
@@ -163,10 +166,11 @@ def precompute_pairs(
     *,
     top_n: int | None = TOP_N,
     source: str | None = None,
+    only: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """E(d|q) of the questions of a `source` ("kraq", "random", None for both), each with its `top_n` nearest passages
-    (None: all); those about the most passages come first.
+    """E(d|q) of the questions of a `source` ("kraq", "random", None for both), or `only` those with these ids, each
+    with its `top_n` nearest passages (None: all); those about the most passages come first.
 
     Questions and passages that came since are added; a passage that left a question's top N goes when its row is
     written next, a question that left the index at once. A question that the encoder refuses is left out, and is among
@@ -174,7 +178,7 @@ def precompute_pairs(
     the store's `n_bytes`.
     """
     progress = progress or SilentProgress()
-    questions = _questions_of(index, source)
+    questions = _questions_of(index, source, only)
     k = min(top_n or index.chunk_vectors.count(), index.chunk_vectors.count())
     embedded = n_stored_before = done = 0
     failures: list[tuple[str, str]] = []

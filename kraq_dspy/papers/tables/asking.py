@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -13,6 +13,7 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.scoring import RowScorer, Scores
 from kraq_dspy.eval.system import AskedSystem
+from kraq_dspy.indexing.prepare.preparations import INSTRUCTED
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.papers.tables import systems
 from kraq_dspy.papers.tables.indexes import PreparedIndex
@@ -58,6 +59,10 @@ def prepared_space(run: Run, settings: Settings, group: Sequence[System]) -> Ite
         models = run.models(settings)
         with Workspace.open(index.path, settings=settings, embedder=run.embedder, lm=models, write=True) as space:
             for preparation, options in needed:
+                if preparation is INSTRUCTED and settings.instructed.kind != "sentences":
+                    nearest = space.questions(options.questions)
+                    asked = (nearest(example.question, 1) for example in run.questions.examples)
+                    options = replace(options, only=frozenset(hit.question.id for hits in asked for hit in hits))
                 if preparation.is_there is None or not preparation.is_there(space):
                     preparation.make(space, options, run.progress)
 

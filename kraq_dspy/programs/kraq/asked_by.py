@@ -128,21 +128,6 @@ WITHOUT_MODEL = frozenset((EMBEDDED, PARSE, TOPIC))
 """Who asks where no model does."""
 
 
-class GeneratorAlone:
-    """The generator asks about every community, and what it writes stays."""
-
-    policy = "model"
-
-    def asks_model(self, community: Community, summary: str) -> bool:
-        return True
-
-    def template(self, community: Community, summary: str) -> Wording | None:
-        return None
-
-    def is_usable(self, question: str, model: str, instructions: str) -> bool:
-        return True
-
-
 class AskedBy:
     """How the questions of some communities come about, under one policy.
 
@@ -291,7 +276,7 @@ class AskedBy:
         placed_questions = [
             question
             if question.model in WITHOUT_MODEL or not self._is_mixed
-            else worded(question, question_writer().placed(question.text, self._subject))
+            else worded(question, question_writer().placed(question.text, self._subject), question.model)
             for question in questions
         ]
         of_model = [question for question in placed_questions if question.model not in WITHOUT_MODEL]
@@ -308,9 +293,15 @@ class AskedBy:
                 is_astray = not found and _of(question) in self._asked_of
             if is_astray:
                 wording = self._asked_of[_of(question)]
-                question = dataclasses.replace(worded(question, wording.text), model=wording.model)
+                question = worded(question, wording.text, wording.model)
             answered.append(self._answered(question, found))
         return answered
+
+    def instead_of(self, question: Question, community: Community) -> Question:
+        """What is asked in place of a question that no passage of the community answers: a template's, with its
+        evidence, or the topic."""
+        wording = self.template(community, ", ".join(question.names[:NAMES_OF_TOPIC]))
+        return self._answered(worded(question, wording.text, wording.model), ()) if wording else question
 
     def _answered(self, question: Question, found: Sequence[str]) -> Question:
         """The question with its evidence, or the topic where no passage answers a question that no model asked. `found`
@@ -330,7 +321,7 @@ class AskedBy:
                 return _with_evidence(question, self._source.by_words(question.text, chunks), STATEMENTS)
         mentions = mentioning(question.text, group, self._subject if self._is_mixed else "")
         if not mentions and question.model in WITHOUT_MODEL and question.names:
-            return dataclasses.replace(worded(question, ", ".join(question.names[:NAMES_OF_TOPIC])), model=TOPIC)
+            return worded(question, ", ".join(question.names[:NAMES_OF_TOPIC]), TOPIC)
         return _with_evidence(question, self._source.by_words(question.text, mentions), MENTIONS)
 
     def _saying(self, question: str, chunk_ids: Sequence[str]) -> list[str]:
@@ -426,6 +417,6 @@ def _with_evidence(question: Question, chunks: Sequence[Chunk], by: str) -> Ques
     return dataclasses.replace(question, evidence=tuple(chunk.id for chunk in chunks), evidence_by=by if chunks else "")
 
 
-def worded(question: Question, text: str) -> Question:
-    """The question with another text, which its id depends on."""
-    return dataclasses.replace(question, id=content_id("question", _of(question), text), text=text)
+def worded(question: Question, text: str, model: str) -> Question:
+    """The question with another text, which its id depends on, and the name of who worded it."""
+    return dataclasses.replace(question, id=content_id("question", _of(question), text), text=text, model=model)

@@ -12,6 +12,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict, Step, attempts, prediction
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone, with_mark
 from kraq_dspy.records import Finding
+from kraq_dspy.signatures.pipeline import without_findings
 from kraq_dspy.state import SavableModule
 
 SECOND_CALL = 1
@@ -27,6 +28,10 @@ class DescribeCommunity(SavableModule):
     """Writes title, summary and findings of a community. Its input `elements` begins with the most important
     element.
 
+    Args:
+        findings: whether to ask for findings. They are about half of a reply, and a small model often
+            breaks off in them.
+
     >>> from dspy.utils import DummyLM
     >>> reply = {"title": "Ada", "summary": " Ada lived in London.", "findings": "[]"}
     >>> with dspy.context(lm=DummyLM([reply])):
@@ -36,14 +41,15 @@ class DescribeCommunity(SavableModule):
 
     outputs: ClassVar[dict[str, Any]] = {"title": str, "summary": str, "findings": tuple[Finding, ...]}
 
-    def __init__(self) -> None:
+    def __init__(self, findings: bool = True) -> None:
         super().__init__()
-        self.summarize = FittingPredict(signatures.SummarizeCommunity, shorten="elements")
+        signature = signatures.SummarizeCommunity if findings else without_findings()
+        self.summarize = FittingPredict(signature, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
         answer = await call(self.summarize, elements=list(elements))
         title, summary = answer.title.strip(), answer.summary.strip()
-        return prediction(answer, title=title, summary=summary, findings=tuple(answer.findings))
+        return prediction(answer, title=title, summary=summary, findings=tuple(answer.get("findings") or ()))
 
     forward = blocking(aforward)
 

@@ -28,8 +28,8 @@ from kraq_dspy.asset.graph.similar_names import meant_alike, merged_unasked, spe
 from kraq_dspy.asset.graph.weighing import weak_phrases
 from kraq_dspy.language.text import NOTHING_NAMED
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.asked_by import AskedBy, GeneratorAlone, ListedPassages, Passages, Wording, each_of, worded
-from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator
+from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, Passages, Wording, each_of, worded
+from kraq_dspy.programs.kraq.by_size import candidates, extractor, has_small_tuned_generator, is_small
 from kraq_dspy.programs.kraq.describe import (
     AskQuestion,
     AskRandomQuestion,
@@ -83,7 +83,7 @@ class KRAQ(SavableModule):
         self.extract = extractor(self.settings)
         self.confirm = ConfirmSame()
         self.describe = DescribeEntity()
-        self.summarize = DescribeCommunity()
+        self.summarize = DescribeCommunity(findings=not is_small(self.settings.role("summarizer").model))
         self.ask = AskQuestion(candidates(self.settings))
         self.ask_random = AskRandomQuestion(candidates(self.settings))
         self.word = PutInWords() if "asker" in self.settings.roles else None
@@ -297,20 +297,19 @@ class KRAQ(SavableModule):
         *,
         total: int | None = None,
         names: Callable[[Community], tuple[str, ...]] = lambda community: (),
-        asked_by: AskedBy | None = None,
+        asked_by: AskedBy,
     ) -> AsyncIterator[Question]:
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
         its central names.
 
         `asked_by` says about which communities the generator is asked, and asks by templates itself: about the others,
-        where the generator wrote nothing usable, and where its call failed. Without it, the generator's questions are
-        the only ones. A template's question has the embedded model's name.
+        where the generator wrote nothing usable, and where its call failed. A template's question has the embedded
+        model's name.
         """
         by_id = {community.id: community for community in communities}
         instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
         shown: dict[str, str] = {}  # what the generator is asked about, until it has answered
         of_templates: list[Question] = []
-        asking = asked_by or GeneratorAlone()
 
         def question(community: Community, text: str, model: str) -> Question:
             return _question_about(community, text, model, document_of, names(community))
@@ -318,19 +317,19 @@ class KRAQ(SavableModule):
         async def items() -> AsyncIterator[Item]:
             async for summary in each_of(summaries):
                 text, community = shown_summary(summary.title, summary.text), by_id[summary.community_id]
-                asks_model = asking.asks_model(community, text)
-                instead = None if asks_model else asking.template(community, text)
+                asks_model = asked_by.asks_model(community, text)
+                instead = None if asks_model else asked_by.template(community, text)
                 if instead is not None:
                     of_templates.append(question(community, instead.text, instead.model))
-                elif asking.policy != "templates":
+                elif asked_by.policy != "templates":
                     shown[community.id] = text
                     yield Item(community.id, {"summary": text})
 
         async for done in steps.map("ask", "generator", self.ask, items(), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
             wording = Wording(done.prediction.question, done.model)
-            if not asking.is_usable(wording.text, wording.model, instructions):
-                wording = asking.template(community, summary) or wording
+            if not asked_by.is_usable(wording.text, wording.model, instructions):
+                wording = asked_by.template(community, summary) or wording
             if wording == Wording(NOTHING_NAMED, EMBEDDED):
                 continue  # nothing is asked if nothing is known
             yield question(community, wording.text, wording.model)
@@ -338,7 +337,7 @@ class KRAQ(SavableModule):
         for template_question in of_templates:
             yield template_question
         for community_id, summary in shown.items():  # whose calls failed
-            instead = asking.template(by_id[community_id], summary)
+            instead = asked_by.template(by_id[community_id], summary)
             if instead is not None:
                 yield question(by_id[community_id], instead.text, instead.model)
 
@@ -362,7 +361,12 @@ class KRAQ(SavableModule):
         async for done in steps.map("word", "asker", self.word, items, total=len(items)):
             if not done.prediction.fault:
                 in_words[done.id] = done
-        return [_in_words(question, in_words.get(question.community_id or "")) for question in questions]
+        return [
+            worded(question, reply.prediction.question, reply.model)
+            if (reply := in_words.get(question.community_id or ""))
+            else question
+            for question in questions
+        ]
 
     async def judged(self, searched: Iterable[tuple[Question, Sequence[Chunk]]], steps: Steps) -> list[Question]:
         """Questions of communities, and passages that a search found for each, with those that the model of the role
@@ -451,12 +455,6 @@ def in_reading_order(questions: Iterable[Question], community_ids: Iterable[str]
     """Questions in the order of their communities (broadest first); those without a community last, by id."""
     place = {community_id: number for number, community_id in enumerate(community_ids)}
     return sorted(questions, key=lambda q: (place.get(q.community_id or "", len(place)), q.id))
-
-
-def _in_words(question: Question, done: Done | None) -> Question:
-    if done is None or question.model != PARSE:
-        return question
-    return dataclasses.replace(worded(question, done.prediction.question), model=done.model)
 
 
 def _described(name: NameCount, description: str) -> str:

@@ -115,8 +115,8 @@ def test_rows_without_a_usable_text_fail_alone(tmp_path: Path) -> None:
     documents, failures = load_all(tmp_path)
     assert len(documents) == 1
     assert [failure.reason for failure in failures] == [
-        "Line 2: There is no column 'text'; there are: 'words'. Name the right one: --text-column NAME, or text_column "
-        "in [corpus] of kraq.toml.",
+        "Line 2: There is no column 'text'; there are: 'words'. Name the right one, or several with commas: "
+        "--text-column NAME, or text_column in [corpus] of kraq.toml.",
         "Line 3: The column 'text' is empty.",
         "Line 4: The column 'text' holds a value of type int; expected a string.",
         "Line 5: The column 'text' is empty.",

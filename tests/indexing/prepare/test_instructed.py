@@ -120,6 +120,14 @@ def test_all_means_every_passage(index: Index) -> None:
     assert report["embedded"] == 3 * len(TEXTS)
 
 
+def test_only_the_questions_that_are_named_are_done(index: Index) -> None:
+    only = frozenset((QUESTIONS[1].id,))
+    assert precompute(index, CountingEncoder(), InstructedOptions(top_n=2, only=only))["embedded"] == 2
+    assert stored(index).owners() == only
+    assert price_of_pairs(index, CountingEncoder(), InstructedOptions(top_n=2)).readings == 4
+    assert precompute_pairs(index, CountingEncoder(), top_n=2)["kept"] == 2
+
+
 def test_running_again_embeds_nothing_and_a_larger_top_n_only_what_is_new(index: Index) -> None:
     precompute_pairs(index, CountingEncoder(), top_n=2)
     second = CountingEncoder()

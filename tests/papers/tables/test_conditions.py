@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.apps.cli.tables import read
+from kraq_dspy.asset.store.instructed import INSTRUCTED, any_instructed
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.about import about_choice
 from kraq_dspy.eval.rows import read_run
@@ -157,3 +158,5 @@ def test_the_conditions_of_table_7_look_different_questions_up(toy: Toy) -> None
     assert all(row.metrics["looked_up"] > 0 for row in rows)
     sources = {(row.system, row.extra["q*"]["source"]) for row in rows}
     assert sources == {("efficient", "kraq"), ("efficient, random questions", "random")}
+    with any_instructed(toy.index_of(run) / INSTRUCTED) as stored:
+        assert len(stored.owners()) == len(sources)  # nothing is prepared for questions that the table does not look up

@@ -2,6 +2,7 @@
 
 import dspy
 import pytest
+from dspy.utils import DummyLM
 
 from kraq_dspy.programs import KRAQ, ExtractGraph, ExtractNames
 from kraq_dspy.programs.kraq.by_size import CANDIDATES, asked_extractor, candidates, extractor, is_small
@@ -92,3 +93,15 @@ def test_a_generator_that_asks_alone_is_asked_for_one_question_of_each_summary()
     """As in the papers, and as the Random baseline and the instructed model are."""
     tuned = RoleSettings("gguf/smollm2-135m", adapter="kraq-questions")
     assert candidates(Settings(roles={"default": RoleSettings(), "generator": tuned})) == 1
+
+
+@pytest.mark.parametrize(("model", "asked"), [("gguf/qwen2.5-coder-1.5b", False), ("openai/gpt-4o", True)])
+def test_a_small_model_is_asked_for_no_findings(model: str, asked: bool) -> None:
+    summarize = KRAQ(Settings(roles={"default": RoleSettings(), "summarizer": RoleSettings(model)})).summarize
+    signature = summarize.summarize.signature
+    assert ("findings" in signature.output_fields, "Findings" in signature.instructions) == (asked, asked)
+    assert list(signature.output_fields)[:2] == ["title", "summary"]
+
+    reply = {"title": "Ada", "summary": "Ada lived in London.", **({"findings": "[]"} if asked else {})}
+    with dspy.context(lm=DummyLM([reply])):
+        assert summarize(elements=["Ada | lived in | London"]).findings == ()

@@ -1,7 +1,7 @@
 """A question's evidence are the passages of its group that answer it; a group is asked what they tell together."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from kraq_dspy.embedded.reading.together import groups_in, passages_under
 from kraq_dspy.indexing.index.build import build_index
 from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.language.analysis import Act, Analysis, Asked, Named, Sentence
+from kraq_dspy.programs.kraq.asked_by import WITHOUT_MODEL
 from kraq_dspy.programs.kraq.evidence import mentioning, naming, stating
 from kraq_dspy.programs.kraq.representative import Representative
 from kraq_dspy.records import JUDGED, MENTIONS, PHRASE, SEARCH, STATEMENTS, Chunk, Document, Question
-from kraq_dspy.settings import RoleSettings, Settings
+from kraq_dspy.settings import QuestionSettings, RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 
 BRIDGE = Named("harbor bridge", PHRASE, "bridge")
@@ -126,22 +127,31 @@ class Judge(DummyLM):
         return super().forward(prompt, messages, **kwargs)
 
 
-def judged(out: Path, judge: Judge, *roles: str) -> list[Question]:
-    settings = Settings(roles={role: RoleSettings() for role in ("default", "generator", *roles)})
+def judged(
+    out: Path,
+    judge: Judge,
+    *roles: str,
+    questions: QuestionSettings = QuestionSettings(),  # noqa: B008
+) -> list[Question]:
+    settings = Settings(roles={role: RoleSettings() for role in ("default", "generator", *roles)}, questions=questions)
     documents = [Document(name, name, text) for name, text in TEXTS.items()]
     build_index(documents, out, settings=settings, lm={"generator": Generator(), "judge": judge})
     with Workspace.open(out) as space:
-        return [each for each in space.index.questions() if each.model == "generator"]
+        return list(space.index.questions(duplicates=True))
+
+
+def of_generator(questions: Iterable[Question]) -> list[Question]:
+    return [each for each in questions if each.model == "generator"]
 
 
 def test_a_judge_with_a_model_confirms_the_evidence_of_a_model_s_question(tmp_path: Path) -> None:
     not_asked = Judge("Heavy")
-    searched = judged(tmp_path / "searched.kraq", not_asked)
+    searched = of_generator(judged(tmp_path / "searched.kraq", not_asked))
     assert {each.evidence_by for each in searched} == {SEARCH}
     assert not_asked.calls == 0  # the role is not set
 
     judge = Judge("Heavy")
-    confirmed = judged(tmp_path / "judged.kraq", judge, "judge")
+    confirmed = of_generator(judged(tmp_path / "judged.kraq", judge, "judge"))
     assert {each.evidence_by for each in confirmed} == {JUDGED}
     assert judge.questions == {each.text for each in confirmed}
     with Workspace.open(tmp_path / "judged.kraq") as space:
@@ -149,12 +159,27 @@ def test_a_judge_with_a_model_confirms_the_evidence_of_a_model_s_question(tmp_pa
             assert ["Heavy" in each.passage for each in space.index.chunks_by_id(question.evidence)] == [True]
 
     calls = judge.calls
-    assert judged(tmp_path / "judged.kraq", judge, "judge") == confirmed
+    assert of_generator(judged(tmp_path / "judged.kraq", judge, "judge")) == confirmed
     assert judge.calls == calls  # kept, like every answer of a model
 
 
-def test_what_a_judge_does_not_confirm_is_no_evidence(tmp_path: Path) -> None:
-    [question, *_] = judged(tmp_path / "none.kraq", Judge("elephants"), "judge")
+def test_a_question_that_the_judge_leaves_without_evidence_gives_its_place_to_a_template(tmp_path: Path) -> None:
+    searched = judged(tmp_path / "searched.kraq", Judge("elephants"))
+    instead = judged(tmp_path / "judged.kraq", Judge("elephants"), "judge")
+    assert not of_generator(instead)
+    assert {each.community_id for each in instead} == {each.community_id for each in searched}
+    for question in instead:
+        assert question.model in WITHOUT_MODEL
+        assert question.is_topic or set(question.evidence) <= set(question.chunk_ids)
+        assert question.is_topic or question.evidence
+    with Workspace.open(tmp_path / "judged.kraq") as space:
+        assert space.index.question_vectors.count() == len(instead)
+    assert judged(tmp_path / "judged.kraq", Judge("elephants"), "judge") == instead
+
+
+def test_without_fallback_such_a_question_stays_without_evidence(tmp_path: Path) -> None:
+    settings = QuestionSettings(fallback=False)
+    [question, *_] = of_generator(judged(tmp_path / "none.kraq", Judge("elephants"), "judge", questions=settings))
     assert (question.evidence, question.evidence_by, question.share) == ((), "", 0.0)
 
 

@@ -40,7 +40,9 @@ class ReadSettings:
     max_unpacked: int = CorpusSettings.max_unpacked
     encoding: str = ""
     by_function: bool = False
-    way_out: str = "Name the right one: --text-column NAME, or text_column in [corpus] of kraq.toml."
+    way_out: str = (
+        "Name the right one, or several with commas: --text-column NAME, or text_column in [corpus] of kraq.toml."
+    )
 
     @property
     def named(self) -> dict[str, str]:
