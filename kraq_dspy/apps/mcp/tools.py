@@ -187,13 +187,12 @@ class IndexTools:
             listed = list(self.index.questions(level, source="kraq"))
             listed.sort(key=lambda question: (question.level, -len(question.chunk_ids)))
             shown, next_offset = page(listed, offset, limit)
-            questions = [self._view(question) for question in shown]
-            return {"questions": [each.to_json() for each in questions], "next_offset": next_offset}
-
-        filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
-        nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
-        hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
-        questions = [self._view(hit.question, hit.similarity) for hit in hits]
+            questions = list(map(self._view, shown))
+        else:
+            filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
+            nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
+            hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
+            questions = [self._view(hit.question, hit.similarity) for hit in hits]
         return {"questions": [each.to_json() for each in questions], "next_offset": next_offset}
 
     def starters(
