@@ -23,12 +23,6 @@ settings, and 130 when it was interrupted. `kraq --install-completion` completes
 """
 
 
-VALUES = {
-    "<int range>": "N", "<int>": "N", "<float range>": "X",
-    "<str>": "TEXT", "<list[str]>": "TEXT ...", "<path>": "PATH",
-}  # fmt: skip
-"""What stands for a value in place of typer's name of its type."""
-
 BUNDLES = {
     "model options": ("--config", "--trust", "--lm", "--api-base"),
     "columns of a corpus": (
@@ -132,7 +126,7 @@ def _argument(argument: Any) -> str:
 
 
 def _text(text: str | None) -> str:
-    return inspect.cleandoc(text or "").replace("\\[", "[")
+    return inspect.cleandoc(text or "")
 
 
 def _rows(parameters: Any, context: Any) -> list[str]:
@@ -146,7 +140,7 @@ def _rows(parameters: Any, context: Any) -> list[str]:
         else:
             flags = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
             value = parameter.display_type_rich(context) or ""
-            names = f"{flags} {VALUES.get(value, value.strip('<>'))}".strip()
+            names = f"{flags} {value.strip('<>')}".strip()
         shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
         is_option = parameter.param_type_name == "option"
         needed = " Required." if parameter.required and is_option else ""

@@ -1,5 +1,18 @@
 """The program `kraq` with all its commands, whatever a command line names."""
 
+from collections.abc import Iterator
+
+from kraq_dspy.apps.cli.commands import COMMANDS, Command
 from kraq_dspy.apps.cli.program import make_app
 
 app = make_app()
+
+
+def all_commands() -> Iterator[tuple[str, Command]]:
+    """Every command under its name, of one word or two."""
+    for members in COMMANDS.values():
+        for name, member in members.items():
+            if isinstance(member, Command):
+                yield name, member
+            else:
+                yield from ((f"{name} {word}", each) for word, each in member.commands.items())

@@ -105,9 +105,10 @@ class Option:
         if self.is_default(value):
             return  # most are
         try:
-            self.checked(_plain_number(value))
+            self.checked(value.item() if hasattr(value, "item") else value)  # a number of NumPy's as one of Python's
         except ValidationError as error:
-            expected = f"expected {self.expected}{_as_aside(self.help)}."
+            aside = f": {self.help[0].lower()}{self.help[1:].rstrip('.')}" if self.help else ""
+            expected = f"expected {self.expected}{aside}."
             if any(fault["type"] in _OUT_OF_RANGE for fault in error.errors()):
                 raise ValueError(f"{argument} is {value}; {expected}") from None
             raise TypeError(f"{argument} is {value!r:.80} ({type(value).__name__}); {expected}") from None
@@ -150,11 +151,11 @@ def option(
     """Declare a field of a dataclass of options: `k: int = option(15, "Passages in all.", least=1)`.
 
     Args:
-        default: the default; without it, the option is required.
+        default: the default value; an option without a default is required.
         help: what the option does, for help and reference.
         least: the least number allowed.
         most: the largest number allowed.
-        counts: what a number counts, for messages (`Option`).
+        counts: the noun that a number counts, for messages (`Option`).
 
     Returns:
         The field.
@@ -190,16 +191,6 @@ def require_options(declared: Any, /, **values: Any) -> None:
 
 
 _OUT_OF_RANGE = frozenset(("greater_than_equal", "less_than_equal", "literal_error", "finite_number"))
-
-
-def _plain_number(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def _as_aside(help: str) -> str:
-    """A help line as the end of a sentence."""
-    return f": {help[0].lower()}{help[1:].rstrip('.')}" if help else ""
 
 
 @cache

@@ -45,7 +45,11 @@ def export_dataset(
     Raises IndexStateError if no line is left.
     """
     left_out: Counter[str] = Counter()
-    rows = list(_rows(index, _entries(index, pending=pending), left_out, unanswered=unanswered, passages=passages))
+    entries: list[FaqEntry] = []  # never stale ones: their documents say something else by now
+    with opened_faq(index.path) as faq:
+        if faq is not None:
+            entries = faq.entries("approved") + (faq.entries("pending") if pending else [])
+    rows = list(_rows(index, entries, left_out, unanswered=unanswered, passages=passages))
     if not rows:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "it has no questions"
         raise IndexStateError(
@@ -58,14 +62,6 @@ def export_dataset(
         with replaced(out) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
             lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return DatasetReport(out, len(rows), left_out)
-
-
-def _entries(index: Index, *, pending: bool) -> list[FaqEntry]:
-    """Never those that are stale: their documents say something else by now."""
-    with opened_faq(index.path) as faq:
-        if faq is None:
-            return []
-        return faq.entries("approved") + (faq.entries("pending") if pending else [])
 
 
 def _rows(

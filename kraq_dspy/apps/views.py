@@ -5,20 +5,12 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from kraq_dspy._internal.rag_prediction import REFUSAL
-from kraq_dspy.records import (
-    Chunk,
-    Community as StoredCommunity,
-    Entity as StoredEntity,
-    Hit,
-    Question as StoredQuestion,
-    Summary as StoredSummary,
-)
+from kraq_dspy.records import Chunk, Hit, Question as StoredQuestion
 
 if TYPE_CHECKING:
     import dspy
@@ -31,11 +23,30 @@ SNIPPET = 700
 EVIDENCE = 5
 """Chunks at most that an agent is told to answer a question."""
 
+COUNTED = {
+    "n_passages": "chunk_ids",
+    "n_documents": "document_ids",
+    "n_entities": "entity_ids",
+    "n_children": "child_ids",
+}
+"""Fields of views that say how many ids a record has, by the record's field."""
+
 
 class View(BaseModel):
     """A JSON object with these fields and no others."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def of_record(cls, record: Any, **others: Any) -> Self:
+        """The fields that the record has under the same names, counts of what it names (`COUNTED`), and the others."""
+        fields: dict[str, Any] = {}
+        for name in cls.model_fields.keys() - others.keys():
+            if name in COUNTED and hasattr(record, COUNTED[name]):
+                fields[name] = len(getattr(record, COUNTED[name]))
+            elif hasattr(record, name):
+                fields[name] = getattr(record, name)
+        return cls(**fields, **others)
 
     def to_json(self) -> dict[str, Any]:
         """Write the fields that were given, under the names that the door is known for."""
@@ -71,23 +82,8 @@ class QuestionView(View):
 
     @classmethod
     def of(cls, question: StoredQuestion, topic: str, **more: Any) -> Self:
-        return cls(
-            id=question.id,
-            text=question.text,
-            topic=topic,
-            level=question.level,
-            community_id=question.community_id,
-            evidence=list(question.evidence[: cls.most_evidence]),
-            evidence_by=question.evidence_by,
-            share=round(question.share, 3),
-            **cls.of_record(question),
-            **more,
-        )
-
-    @classmethod
-    def of_record(cls, question: StoredQuestion) -> dict[str, Any]:
-        """What this door tells of the record besides."""
-        return {}
+        evidence = question.evidence[: cls.most_evidence]
+        return cls.of_record(question, topic=topic, evidence=evidence, share=round(question.share, 3), **more)
 
 
 class Question(QuestionView):
@@ -95,10 +91,6 @@ class Question(QuestionView):
 
     n_passages: int
     n_documents: int
-
-    @classmethod
-    def of_record(cls, question: StoredQuestion) -> dict[str, Any]:
-        return {"n_passages": len(question.chunk_ids), "n_documents": len(question.document_ids)}
 
 
 class AgentQuestion(QuestionView):
@@ -110,10 +102,6 @@ class AgentQuestion(QuestionView):
     n_documents: int
     similarity: float | None
 
-    @classmethod
-    def of_record(cls, question: StoredQuestion) -> dict[str, Any]:
-        return {"n_documents": len(question.document_ids)}
-
 
 class ListedQuestion(QuestionView):
     """The whole record, with its topic."""
@@ -124,10 +112,6 @@ class ListedQuestion(QuestionView):
     model: str
     duplicate_of: str | None
     names: list[str]
-
-    @classmethod
-    def of_record(cls, question: StoredQuestion) -> dict[str, Any]:
-        return {name: value for name, value in asdict(question).items() if name not in QuestionView.model_fields}
 
 
 class SuggestedQuestion(View):
@@ -169,15 +153,7 @@ class Passage(PassageView):
 
     @classmethod
     def of(cls, chunk: Chunk, title: str, mentions: Sequence[Mention], **more: Any) -> Self:
-        return cls(
-            id=chunk.id,
-            document_id=chunk.document_id,
-            title=title,
-            text=chunk.text,
-            position=chunk.position,
-            mentions=list(mentions),
-            **more,
-        )
+        return cls.of_record(chunk, title=title, mentions=mentions, **more)
 
 
 class FoundPassage(Passage):
@@ -199,18 +175,9 @@ class AgentPassage(PassageView):
 
     @classmethod
     def of(cls, hit: Hit) -> Self:
-        chunk = hit.chunk
-        text = shortened(chunk.text)
-        return cls(
-            id=chunk.id,
-            document_id=chunk.document_id,
-            title=chunk.title,
-            text=text,
-            is_cut=text != chunk.text,
-            score=round(float(hit.score), 4),
-            query=hit.query,
-            why=hit.why,
-        )
+        text, score = shortened(hit.chunk.text), round(float(hit.score), 4)
+        is_cut = text != hit.chunk.text
+        return cls.of_record(hit.chunk, text=text, is_cut=is_cut, score=score, query=hit.query, why=hit.why)
 
 
 class Passages(View):
@@ -228,17 +195,6 @@ class EntityBrief(View):
     type: str
     degree: int
     n_passages: int
-
-    @classmethod
-    def of(cls, entity: StoredEntity, **more: Any) -> Self:
-        return cls(
-            id=entity.id,
-            name=entity.name,
-            type=entity.type,
-            degree=entity.degree,
-            n_passages=len(entity.chunk_ids),
-            **more,
-        )
 
 
 class Named(View):
@@ -258,18 +214,6 @@ class CommunityView(View):
     n_entities: int
     n_passages: int
 
-    @classmethod
-    def of(cls, community: StoredCommunity, title: str, **more: Any) -> Self:
-        return cls(
-            id=community.id,
-            level=community.level,
-            title=title,
-            n_children=len(community.child_ids),
-            n_entities=len(community.entity_ids),
-            n_passages=len(community.chunk_ids),
-            **more,
-        )
-
 
 class CommunityBrief(CommunityView):
     """`question` is the text of the community's question, `topic` what the community is about where the question is an
@@ -282,6 +226,8 @@ class CommunityBrief(CommunityView):
 
 
 class Finding(View):
+    model_config = ConfigDict(from_attributes=True)
+
     summary: str
     explanation: str
 
@@ -290,11 +236,6 @@ class CommunitySummary(View):
     title: str
     text: str
     findings: list[Finding]
-
-    @classmethod
-    def of(cls, summary: StoredSummary) -> Self:
-        findings = [Finding(summary=each.summary, explanation=each.explanation) for each in summary.findings]
-        return cls(title=summary.title, text=summary.text, findings=findings)
 
 
 class Community(CommunityBrief):

@@ -31,16 +31,15 @@ class CoveredCommunity:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The communities of an index, and which of them questions touch.
+    """The communities of an index, and the questions that touch each community.
 
     Attributes:
         communities: all communities, those with the most passages first.
         questions: the number of questions.
-        refused: ids of questions that the documents do not answer, by the refusal threshold of the index;
-            None without one.
-        far: ids of the other questions that are near no passage. They touch nothing, though some may have an
+        refused: ids of questions below the refusal threshold of the index; None if the index has no threshold.
+        far: ids of further questions that are near no passage. Such a question touches no community, but may have an
             answer.
-        unanticipated: ids of questions that touch a community, and to which no question of the index is near.
+        unanticipated: ids of questions that touch a community, but are near no question of the index.
     """
 
     communities: tuple[CoveredCommunity, ...]

@@ -43,7 +43,7 @@ from kraq_dspy.workspace import Workspace
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of `evaluate`. Print it for a table; `summary` has the figures with intervals, and the rows.
+    """The result of `evaluate`. `print` shows a table. `summary` has the means with intervals, and the rows.
 
     >>> asked = [{"question": "Where did Ada live?", "answer": "London"}]
     >>> result = evaluate("ada.kraq", asked, ["answer_found"])

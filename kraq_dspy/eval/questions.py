@@ -48,8 +48,9 @@ FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class QuestionColumns:
-    """Names of columns that kraq does not find by itself. `QUESTION`, `ANSWERS` and `DOCUMENTS` list those that
-    it finds.
+    """Names of columns that kraq does not find by itself. `QUESTION`, `ANSWERS` and `DOCUMENTS` list the names that
+    kraq
+    finds.
 
     Args:
         question: the column with the question.

@@ -85,11 +85,10 @@ def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int =
         seed: the random seed; the same seed gives the same interval.
 
     Returns:
-        The mean and the ends of its interval, in the unit of the scores.
+        The mean and the ends of the interval, in the unit of the scores.
 
-    Scores of questions are often skewed, so a percentile interval would be off. If all scores are the same
-    share, the ends are those of Wilson's interval (1927). Equal scores outside of [0, 1] have an interval of
-    width 0.
+    Scores of questions are often skewed, so a percentile interval would be off. If all scores are the same share, the
+    ends are those of Wilson's interval (1927). Equal scores outside of [0, 1] have an interval of width 0.
 
     >>> bootstrap_mean([1, 1, 0, 1, 1, 1, 0, 1]).estimate
     0.75
@@ -263,9 +262,9 @@ def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = R
         seed: the random seed.
 
     Returns:
-        mean(system) - mean(baseline) and the ends of its 95 % interval.
+        mean(system) - mean(baseline), and the ends of the 95 % interval of this difference.
 
-    To judge a difference, use `paired_difference`, whose interval agrees with the test.
+    To decide whether a difference is significant, use `paired_difference`: its interval agrees with the test.
 
     >>> bootstrap_difference([1, 1, 0, 1], [0, 1, 0, 0]).estimate
     0.5

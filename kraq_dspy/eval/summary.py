@@ -78,10 +78,10 @@ class RunSummary:
         header: what was run, on which questions.
         baseline: the system that the others are compared with.
         systems: the systems, each with its means, intervals and differences.
-        missing: the number of questions that each system was not asked yet, in an unfinished run.
+        missing: in an unfinished run, the number of questions left for each system.
         rows: each question with each system's answer and scores.
-        decisions: which system of each pair is better, for each metric, if the questions are a test set with
-            two halves (`decide`).
+        decisions: for each metric, which system of each pair is better (`decide`). Empty unless the questions are a
+            test set with two halves.
 
     >>> rows = [ResultRow("q1", "rag", metrics={"right": 1.0}), ResultRow("q2", "rag", metrics={"right": 0.0})]
     >>> summarise_run(RunHeader("mine", "questions", {}, {}, {}), rows).systems[0].cells["right"].interval.estimate

@@ -178,13 +178,9 @@ def make_collate(packages: TrainPackages, model: Any, pad: int) -> Callable[[Seq
             "labels": filled([row.labels for row in batch], IGNORED),
         }
         if cuts_logits:  # the logits before the one that tells the first label have no part in the loss
-            first = min(_first_label(row) for row in batch)
+            first = min(next(place for place, label in enumerate(row.labels) if label != IGNORED) for row in batch)
             needed = width - max(0, first - 1)
             inputs |= {"labels": inputs["labels"][:, -needed:], "logits_to_keep": needed}
         return inputs
 
     return padded
-
-
-def _first_label(row: TokenRow) -> int:
-    return next(place for place, label in enumerate(row.labels) if label != IGNORED)

@@ -25,7 +25,7 @@ from kraq_dspy.optimize.index_rows import KNOWN_PAIRS, source_of_pairs
 from kraq_dspy.optimize.kept_answers import Spending, kept_answers
 from kraq_dspy.optimize.optimizers import Method, Optimizer, find_optimizer
 from kraq_dspy.optimize.rows import Rows, split_rows
-from kraq_dspy.optimize.targets import Target, make_target, target_of
+from kraq_dspy.optimize.targets import Target, make_target
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import Settings
@@ -92,14 +92,14 @@ class Compiled:
 
     Attributes:
         program: the optimized program.
-        state: its instructions and demonstrations.
+        state: the instructions and demonstrations of the program.
         target: the name of the step or program.
         optimizer: the name of the optimizer.
         metric: the name of the metric.
-        comparison: the means after ("system") and before ("baseline"), and their paired difference with
-            interval and test.
+        comparison: the mean after ("system"), the mean before ("baseline"), and the paired difference with interval
+            and test.
         before: the scores of the examples before, `[n_examples]`.
-        after: their scores afterwards, `[n_examples]`.
+        after: the scores of the same examples afterwards, `[n_examples]`.
         n_train: the number of examples to learn from.
         usage: calls and tokens of this run.
         replayed: replies that an earlier run had paid for.
@@ -150,22 +150,21 @@ def compile_program(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Compiled:
-    """Optimize a step, a program or your own module on a dev set, and compare it with what it was.
+    """Optimize a step, a program or your own module on a dev set, and compare the result with the start.
 
     Args:
         target: the name of a step ("extraction") or program ("combined"), a module, or a `Target`.
-        devset: a csv or JSON lines file, rows or `dspy.Example`s. Without it, kraq makes examples of the
-            index, in which replies of its models are the labels.
-        metric: the name of a metric, a `Metric`, or `metric(example, prediction)` in [0, 1]. By default the
-            target's own.
+        devset: a csv or JSON lines file, rows or `dspy.Example`s. Without `devset`, kraq makes examples from the
+            index; the labels are replies of models.
+        metric: the name of a metric, a `Metric`, or `metric(example, prediction)` in [0, 1]. By default the metric of
+            the target.
         space: the index to work over.
-        train: examples to learn from. Without them, one half of `devset` is to learn from, and the other to
-            measure on.
-        method: the name of an optimizer ("labeled", "bootstrap", "random-search", "mipro", "gepa"), or a
-            `Method`.
-        resources: models, encoder and options; they may name the index, too.
-        out: the file to write. `OUT.calls.jsonl` keeps every paid reply, so that the same call resumes;
-            delete it afterwards.
+        train: examples to learn from. Without `train`, kraq learns from one half of `devset` and measures on the
+            other half.
+        method: the name of an optimizer ("labeled", "bootstrap", "random-search", "mipro", "gepa"), or a `Method`.
+        resources: models, encoder, options and index.
+        out: the file to write. `OUT.calls.jsonl` keeps every paid reply, so that the same call resumes; delete it
+            afterwards.
         force: save the result even if it is worse.
         progress: is called as the optimization advances.
 
@@ -173,7 +172,7 @@ def compile_program(
         The optimized program, with scores before and after.
 
     Raises:
-        ConfigError: for what cannot be optimized so.
+        ConfigError: for a target, metric or optimizer that does not fit.
         MissingExtraError: if the optimizer needs a package.
         EvaluationError: for unusable examples.
         BudgetExceededError: if the calls would exceed the budget.
@@ -191,31 +190,50 @@ def compile_program(
         resources = dataclasses.replace(resources, index=space)
 
     optimizer = find_optimizer(method.optimizer)
-    path = None if out is None else _state_path(out)
+    path = None if out is None else Path(out)
+    if path is not None and path.suffix != ".json":
+        raise ConfigError(f"--out is {path.name!r}; a program state is a .json file.")
 
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(resources.opened())
         models = resources.by_role(opened)
-        chosen = _target(target, opened, resources, models)
+        chosen = make_target(
+            target,
+            opened,
+            retriever=resources.retriever,
+            scorer=resources.scorer,
+            settings=resources.settings or models.settings,
+            arguments=resources.arguments,
+        )
         scored = chosen.metric(metric) if metric is None or isinstance(metric, str) else own_metric(metric)
         if method.start is not None:
             load_state(chosen.program, Path(method.start))
         _check(optimizer, chosen)
 
-        split = split_rows(_rows(devset, chosen, opened), chosen.rows, train=train, seed=method.seed)
+        rows = chosen.rows_of(opened) if devset is None else devset
+        split = split_rows(rows, chosen.rows, train=train, seed=method.seed)
         spending = Spending(method.budget_calls, progress or SilentProgress())
         answers = kept_answers(None if path is None else path.with_suffix(".calls.jsonl"))
         stack.callback(answers.close)
 
         run = CompileRun(chosen, scored, split, method, models, answers, spending)
         if devset is None:
-            run.problems.append(OWN_ROWS.format(rows=_own_rows(chosen, opened)))
+            own_rows = chosen.own_rows
+            if opened is not None and KNOWN_PAIRS in own_rows:
+                own_rows = own_rows.replace(KNOWN_PAIRS, source_of_pairs(opened))
+            run.problems.append(OWN_ROWS.format(rows=own_rows))
 
         best, before, after = run.compiled()
         comparison = compare(after, before, seed=method.seed)
         state = state_of(best, {**_provenance(run, comparison), **(opened.learned_from if opened else {})})
-        if not force:
-            _refuse_worse(run, comparison)
+        if not force and comparison.difference.estimate < 0:
+            raise WorseProgramError(
+                f"{optimizer.name} made {chosen.name} worse: {scored.name} fell from "
+                f"{comparison.baseline.estimate:.3f} to {comparison.system.estimate:.3f} on "
+                f"{counted(len(split.dev), 'row')}. "
+                "Nothing was saved. Try another optimizer, more rows or another --seed; --force saves it all the same, "
+                "and the calls are not paid again."
+            )
         if path is not None:
             save_state(state, path)
 
@@ -236,63 +254,6 @@ def compile_program(
         path=path,
         learned=learned_by(chosen.program, state),
     )
-
-
-def _state_path(out: str | Path) -> Path:
-    path = Path(out)
-    if path.suffix != ".json":
-        raise ConfigError(f"--out is {path.name!r}; a program state is a .json file.")
-    return path
-
-
-def _refuse_worse(run: CompileRun, comparison: Comparison) -> None:
-    if comparison.difference.estimate >= 0:
-        return
-
-    raise WorseProgramError(
-        f"{run.optimizer.name} made {run.target.name} worse: {run.metric.name} fell from "
-        f"{comparison.baseline.estimate:.3f} to {comparison.system.estimate:.3f} on "
-        f"{counted(len(run.split.dev), 'row')}. "
-        "Nothing was saved. Try another optimizer, more rows or another --seed; --force saves it all the same, "
-        "and the calls are not paid again."
-    )
-
-
-def _target(
-    target: str | dspy.Module | Target, space: Workspace | None, resources: Resources, models: LanguageModels
-) -> Target:
-    if isinstance(target, Target):
-        return target
-    if isinstance(target, dspy.Module):
-        return target_of(target)
-
-    return make_target(
-        target,
-        space,
-        retriever=resources.retriever,
-        scorer=resources.scorer,
-        settings=resources.settings or models.settings,
-        arguments=resources.arguments,
-    )
-
-
-def _rows(devset: Rows | None, target: Target, space: Workspace | None) -> Rows:
-    """The rows that were given, else the index's own. Raises ConfigError if there is neither."""
-    if devset is not None:
-        return devset
-    if space is None or target.index_rows is None:
-        raise ConfigError(
-            f"There are no rows to optimize {target.name!r} with: give a dev set (--dev FILE), or, for a step or a "
-            "program by name, an index whose own rows serve (--index DIR)."
-        )
-    return target.index_rows(space)
-
-
-def _own_rows(target: Target, space: Workspace | None) -> str:
-    """Say what the rows of the index are made of."""
-    if space is None or KNOWN_PAIRS not in target.own_rows:
-        return target.own_rows
-    return target.own_rows.replace(KNOWN_PAIRS, source_of_pairs(space))
 
 
 def _check(optimizer: Optimizer, target: Target) -> None:

@@ -13,7 +13,7 @@ from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.optimize.index_rows import KNOWN_PAIRS, question_rows
 from kraq_dspy.optimize.row_values import QUESTION_CELLS, QUESTION_FIELDS, answers_in, example_of, list_cell, text_in
 from kraq_dspy.optimize.rows import ProgramInputs, Row, RowKind
-from kraq_dspy.optimize.steps import STEPS, OptimizableStep, StepSource
+from kraq_dspy.optimize.steps import STEPS, StepSource
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
@@ -22,16 +22,15 @@ from kraq_dspy.workspace.registry import PROGRAMS
 
 @dataclass(frozen=True)
 class Target:
-    """A program to optimize, how to read its examples, and how to score it.
+    """A program to optimize, with functions that read examples and score predictions.
 
     Args:
-        name: its name.
+        name: the name of the target.
         program: the program.
         rows: how to make an example of a row.
         metrics: the metrics by name, the default first.
-        role: the role whose model it calls.
-        labelled: whether an example has all outputs of the only predictor, so that it can be a demonstration
-            as it is.
+        role: the role whose model the program calls.
+        labelled: whether an example has all outputs of the only predictor and can be a demonstration unchanged.
         index_rows: makes rows of an index, if the caller gives none.
         own_rows: what these rows are, in words.
 
@@ -59,9 +58,18 @@ class Target:
             raise ConfigError(f"There is no metric {name!r} for {self.name}; there are: {', '.join(self.metrics)}.")
         return self.metrics[name]
 
+    def rows_of(self, space: Workspace | None) -> list[Row]:
+        """The rows that the index itself has. Raises ConfigError if it has none."""
+        if space is None or self.index_rows is None:
+            raise ConfigError(
+                f"There are no rows to optimize {self.name!r} with: give a dev set (--dev FILE), or, for a step or a "
+                "program by name, an index whose own rows serve (--index DIR)."
+            )
+        return self.index_rows(space)
+
 
 def make_target(
-    name: str,
+    name: str | dspy.Module | Target,
     space: Workspace | None = None,
     *,
     retriever: str | None = None,
@@ -69,14 +77,14 @@ def make_target(
     settings: Settings | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Target:
-    """Make the target of a name, for `compile_program`.
+    """Make the target of a name, or of a module of your own, for `compile_program`.
 
     Args:
-        name: a step or a program.
+        name: a step or a program; a module; or a target, which is returned.
         space: the open index. Programs need one; steps do not.
         retriever: the retriever of a program.
         scorer: measures the relevance of questions; by default with the packaged model.
-        settings: the settings. They choose the program of the step "extraction", among others.
+        settings: the settings. For example, the settings choose the program of the step "extraction".
         arguments: options of a program.
 
     Returns:
@@ -88,9 +96,17 @@ def make_target(
     >>> make_target("extraction").metric("link_f1").threshold
     0.5
     """
+    if isinstance(name, Target):
+        return name
+    if isinstance(name, dspy.Module):
+        return target_of(name)
     if name in STEPS:
-        source = StepSource(settings or Settings(), space, retriever, scorer)
-        return _of_step(STEPS[name], source)
+        step, source = STEPS[name], StepSource(settings or Settings(), space, retriever, scorer)
+        program = step.make(source.settings)
+        kind = RowKind({"id", *step.inputs, *step.right}, step.example, step.cells, _inputs_of(program))
+        return Target(
+            name, program, kind, step.metrics(source), step.role, step.labelled, step.index_rows, step.own_rows
+        )
     if name not in PROGRAMS:
         raise ConfigError(
             f"There is no step or program {name!r}{did_you_mean(name, [*STEPS, *PROGRAMS.names()])}; "
@@ -155,20 +171,6 @@ def _inputs_of_predictors(predictors: Sequence[dspy.Predict]) -> ProgramInputs:
     fields = {name: field for each in predictors for name, field in each.signature.input_fields.items()}
     needed = tuple(name for name, field in fields.items() if field.is_required())
     return ProgramInputs(needed, tuple(name for name in fields if name not in needed))
-
-
-def _of_step(step: OptimizableStep, source: StepSource) -> Target:
-    program = step.make(source.settings)
-    return Target(
-        step.name,
-        program,
-        RowKind({"id", *step.inputs, *step.right}, step.example, step.cells, _inputs_of(program)),
-        step.metrics(source),
-        step.role,
-        step.labelled,
-        step.index_rows,
-        step.own_rows,
-    )
 
 
 def _question_example(row: Row) -> dspy.Example:

@@ -118,7 +118,9 @@ class ProgramRunner:
             failures.succeed()
             return done
 
-        at_once = self._items_at_once(program, lm)
+        models = [(predictor.lm or lm) if lm else lm_in_program(predictor) for predictor in program.predictors()]
+        takes_slots = bool(models) and all(isinstance(model, KraqLM) for model in models)  # the engine, for a call
+        at_once = self.concurrency * (2 if takes_slots else 1)
         async for done in bounded_map(outcome_of, items, at_once, after_each=when_ended(items)):
             self.progress.advance(stage)
             if done is not None:
@@ -131,11 +133,6 @@ class ProgramRunner:
         self.progress.advance(
             answer.stage, 0, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
         )
-
-    def _items_at_once(self, program: dspy.Module, lm: dspy.BaseLM | None) -> int:
-        """Twice as many as calls, where the engine itself takes a slot for a call."""
-        models = [(predictor.lm or lm) if lm else lm_in_program(predictor) for predictor in program.predictors()]
-        return self.concurrency * (2 if models and all(isinstance(model, KraqLM) for model in models) else 1)
 
     def close(self) -> None:
         """Nothing is held here; a runner that holds a cluster lets it go."""

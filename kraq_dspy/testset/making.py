@@ -64,8 +64,8 @@ class TestsetPlan:
         n: the most questions of each half.
         shares: the share of each kind of question; by default `kinds.SHARES`.
         seed: the random seed.
-        only: ids of passages, one of which each question must be about; None for all.
-        own: the most questions of the index itself; by default `n`, or none if kinds or passages were chosen.
+        only: ids of passages. Each question must be about one of these passages; None for all passages.
+        own: the most questions of the index; by default `n`, or 0 if you choose kinds or passages.
     """
 
     __test__ = False
@@ -112,10 +112,10 @@ def make_testset(
         IndexStateError: for an index without passages.
         ConfigError: for an unknown kind, or `n` below 1.
 
-    The halves are made in different ways, so they have different faults; what both decide about two systems
-    can be trusted (`halves`). The model of the role "generator" writes the questions, or that of "default" if
-    the generator has an adapter. The role "judge" checks them. If the embedded model writes and the role
-    "asker" has a model, this one words them.
+    kraq makes the halves in different ways, so the halves have different faults. A decision of both halves about two
+    systems is reliable (`halves`). The model of the role "generator" writes the questions; if the generator has an
+    adapter, the model of "default" does. The model of the role "judge" checks the questions. If the embedded model
+    writes the questions, a model of the role "asker" puts the questions into better words.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     make_testset(space, 200).save("test.jsonl")
@@ -174,16 +174,15 @@ def make_trainset(
         progress: is called as the making advances.
 
     Returns:
-        Examples whose only input is `question`. `answer`, `answers` and `supporting_ids` are gold, and
-            `passages` are the texts
-        of the gold passages. Unanswerable ones have no `answers`, the `answer` "I do not know", and
-            `answerable` False.
+        Examples whose only input is `question`. `answer`, `answers` and `supporting_ids` are gold, and `passages` are
+        the texts of the gold passages. Unanswerable examples have no `answers`, the `answer` "I do not know", and
+        `answerable` False.
 
     Raises:
         ConfigError: for a share outside of [0, 1).
 
-    The questions are of the kinds "fact" and "bridge" of a test set. To measure the optimized program, use
-    other questions: human ones, or a test set about other documents (`Testset.split`).
+    The questions are of the kinds "fact" and "bridge" of a test set. To measure the optimized program, use other
+    questions: human ones, or a test set about other documents (`Testset.split`).
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     dspy.BootstrapFewShot(metric=token_f1).compile(program, trainset=make_trainset(space))

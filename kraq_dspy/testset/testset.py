@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Testset:
-    """The rows of a test set, and how they were made.
+    """The rows of a test set, and facts about their making.
 
     Args:
         rows: the rows.
         rejected: the number of dropped questions, by reason.
         left_out: why requested kinds could not be made, by kind.
-        gold_by: the retrievers whose passages were pooled to find the gold ones.
+        gold_by: the retrievers that proposed candidates for gold passages.
 
     >>> made = Testset((TestsetRow("t1", "Who met Ada?", "fact", ("Charles",), supporting_ids=("ada",)),))
     >>> made.examples()[0].answers

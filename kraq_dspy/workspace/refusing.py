@@ -79,7 +79,10 @@ class AnswerabilityJudge:
             return Answerability(score.value, None, None, score.nearest)
         if missing := self._missing_address(question):
             return Answerability(score.value, threshold.score, False, score.nearest, missing)
-        is_answerable = score.value >= threshold.score or self._is_about_the_whole(question, threshold)
+        is_answerable = score.value >= threshold.score
+        if not is_answerable:
+            [vector] = self._embedder.encode_queries([question])
+            is_answerable = bool((self._about_the_whole @ vector).max() >= threshold.whole)
         return Answerability(score.value, threshold.score, is_answerable, score.nearest)
 
     def _missing_address(self, question: str) -> str:
@@ -113,10 +116,6 @@ class AnswerabilityJudge:
         if self._least is None:
             return stored
         return Threshold(self._least, stored.whole if stored is not None else 1.0)
-
-    def _is_about_the_whole(self, question: str, threshold: Threshold) -> bool:
-        [vector] = self._embedder.encode_queries([question])
-        return bool((self._about_the_whole @ vector).max() >= threshold.whole)
 
     @cached_property
     def _about_the_whole(self) -> Vectors:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kraq_dspy import Document, build_index
-from kraq_dspy.apps.cli.commands import all_commands
 from kraq_dspy.apps.cli.options import Owner
 from tests.conftest import WarmShell
+from tests.whole_program import all_commands
 
 SECRET = "Quenzar"
 DOCUMENTS = [

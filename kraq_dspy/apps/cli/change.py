@@ -55,7 +55,9 @@ class Update(Calls, Limits, Columns):
     """
 
     index_dir: IndexDir
-    corpus: Annotated[list[Path], Argument(help="The corpus as it is now; with --add, files and folders.")]
+    corpus: Annotated[
+        list[Path], Argument(metavar="CORPUS", help="The corpus as it is now; with --add, files and folders.")
+    ]
     add: Annotated[bool, Flag("--add", help="Add these documents, and remove none.")] = False
     recluster: Annotated[
         bool, Flag("--recluster", help="Find the communities again, at the price of about half their questions.")

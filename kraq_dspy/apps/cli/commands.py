@@ -2,16 +2,15 @@
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import typer
-from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
-from kraq_dspy.errors import did_you_mean
+from kraq_dspy.errors import counted, did_you_mean
 
 
 class Runnable(Protocol):
@@ -35,16 +34,17 @@ class Command:
 
 
 class LazyCommand(TyperCommand):
-    """A command that imports its module when it is called. `--help` shows the options that most people use, and
-    `--help-all` all of them."""
+    """A command that imports its module when it is called. `--help` has a line for each of the options that most people
+    use, and `--help-all` has all of them, in groups."""
 
-    def __init__(self, name: str, command: Command, panel: str | None = None) -> None:
+    def __init__(self, name: str, command: Command) -> None:
         names = {"help_option_names": ["-h", "--help", "--help-all"]}
-        super().__init__(name, short_help=command.help, rich_help_panel=panel, context_settings=names)
+        super().__init__(name, short_help=command.help, context_settings=names, rich_markup_mode=None)
         self._command = command
+        self._is_short = False
 
     def load(self) -> None:
-        """Take the options, the help and what is run from the class. Brackets are brackets, not styles."""
+        """Take the options, the help and what is run from the class."""
         if self.callback is not None:
             return
         command = self._command.load()
@@ -52,37 +52,56 @@ class LazyCommand(TyperCommand):
         app.command()(command)
         of_class: Any = typer.main.get_command(app)
         self.params, self.callback = of_class.params, of_class.callback
+        for each in of_class.params:
+            if each.param_type_name == "option":
+                each.metavar = each.metavar or VALUES.get(each.display_type(None))
 
         paragraphs = (command.__doc__ or "").split("\n\n")  # whose lines the terminal wraps
         self.help = "\n\n".join(" ".join(part.split()) for part in paragraphs)
-        described: list[Any] = [self, *self.params]
-        for each in described:
-            each.help = escape(each.help or "")
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         self.load()
         return super().make_context(*args, **options)
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """All parameters; while `--help` is written, the arguments and SHOWN options: the model, JSON, then the
-        command's own in their order, then those that it shares."""
-        params: list[Any] = list(super().get_params(ctx))
-        if not getattr(ctx, "writes_short_help", False):
-            return params
-        options = [each for each in params if each.param_type_name == "option"]
-        ranked = sorted(options, key=lambda each: (each.name not in MOST_USED, bool(each.rich_help_panel)))
-        shown = ranked[:SHOWN]
-        return [each for each in params if each in shown or each not in options]
-
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        ctx.writes_short_help = "--help-all" not in sys.argv
-        hidden = len(super().get_params(ctx)) - len(self.get_params(ctx))
-        self.epilog = f"{hidden} more options: --help-all" if hidden else None
+        self._is_short = "--help-all" not in sys.argv
         super().format_help(ctx, formatter)
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        formatter.write_paragraph()
+        formatter.write_text(self._command.help if self._is_short else self.help)
 
-MOST_USED = ("help", "lm", "json")
-SHOWN = 13  # options of a short help: ten, and those that every command has
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The arguments and options. A short help has the model, JSON, and the command's own options before those that
+        it shares."""
+        params: list[Any] = self.params
+        options = [each for each in params if each.param_type_name == "option"]
+        ranked = sorted(options, key=lambda each: (each.name not in MOST_USED, bool(each.rich_help_panel)))
+        hidden = ranked[SHOWN:] if self._is_short else []
+
+        sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        for each in params:
+            if each not in options:
+                sections["Arguments"].append((each.metavar or each.name.upper(), each.help))
+            elif each not in hidden:
+                panel = None if self._is_short else each.rich_help_panel
+                sections.setdefault(panel or "Options", []).append(each.get_help_record(ctx))
+        for heading, rows in sections.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows, col_max=34)
+        if hidden:
+            formatter.write_paragraph()
+            formatter.write_text(f"{counted(len(hidden), 'more option')}, and how it works: --help-all")
+
+
+VALUES = {
+    "<int range>": "N", "<int>": "N", "<float range>": "X", "<float>": "X",
+    "<str>": "TEXT", "<list[str]>": "TEXT ...", "<path>": "PATH",
+}  # fmt: skip
+"""What stands for a value in place of typer's name of its type."""
+MOST_USED = ("lm", "json")
+SHOWN = 12  # options of a short help: ten, and these
 
 
 class EvalGroup(TyperGroup):
@@ -277,23 +296,17 @@ class Commands(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        for members in COMMANDS.values():
+            self.commands.update({name: _made(name, member) for name, member in members.items()})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         for panel, members in COMMANDS.items():
-            for name, member in members.items():
-                self.commands[name] = _made(name, member, panel)
+            with formatter.section(panel):
+                formatter.write_dl([(name, member.help.partition("\n")[0]) for name, member in members.items()])
 
 
-def _made(name: str, member: Command | Group, panel: str | None = None) -> Any:
+def _made(name: str, member: Command | Group) -> Any:
     if isinstance(member, Command):
-        return LazyCommand(name, member, panel)
+        return LazyCommand(name, member)
     commands = {word: _made(word, each) for word, each in member.commands.items()}
-    return member.cls(name=name, help=member.help, commands=commands, no_args_is_help=True, rich_help_panel=panel)
-
-
-def all_commands() -> Iterator[tuple[str, Command]]:
-    """Every command under its name, of one word or two."""
-    for members in COMMANDS.values():
-        for name, member in members.items():
-            if isinstance(member, Command):
-                yield name, member
-            else:
-                yield from ((f"{name} {word}", each) for word, each in member.commands.items())
+    return member.cls(name=name, help=member.help, commands=commands, no_args_is_help=True, rich_markup_mode=None)

@@ -1,6 +1,6 @@
 """Scores answers of an index, or answers that were given already: `kraq eval INDEX QUESTIONS`, `kraq eval FILE`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from kraq_dspy.apps.cli.scoring import ScoresQuestions
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.comparing import compare_runs
-from kraq_dspy.eval.datasets import NAMES, Example, fetch_dataset, load_dataset
+from kraq_dspy.eval.datasets import NAMES, fetch_dataset, load_dataset
 from kraq_dspy.eval.datasets.dataset import checksum_of, is_dataset
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evaluation import default_metrics, evaluate, place_of
@@ -50,7 +50,8 @@ def named_scorer(name: str) -> BertScorer:
 class EvalIndex(TakesStates, Reads, ScoresQuestions):
     """Ask an index every question of a file, and score answers and evidence.
 
-    Without answers in the file, kraq computes only the metrics that need none. `kraq eval report A B` compares two
+    Without --metric, kraq computes those for which the questions have gold data; without answers in the file, only
+    those that need none. `kraq eval report A B` compares two
     of these runs.
     """
 
@@ -58,11 +59,11 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     questions: Questions
     program: Annotated[
         Repeated,
-        Option("--program", "-p", help="Program by its name, as in kraq ask; may be repeated. Default: kraq ask's."),
+        Option("--program", "-p", help="Program, as in kraq ask; repeatable. Default: kraq ask's."),
     ] = None
     retriever: Annotated[
         Repeated,
-        Option("--retriever", "-r", help="Retriever of each program; may be repeated. Default: kraq ask's."),
+        Option("--retriever", "-r", help="Retriever of each program; repeatable. Default: kraq ask's."),
     ] = None
     retrieval_only: Annotated[
         bool, Flag("--retrieval-only", help="Score what the retrievers find, without answers.")
@@ -85,15 +86,20 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
         examples = self.examples(self.questions)
         if told := columns_note(examples, self.columns()):
             note(told, label="")
-        human = self._human()
+        human = [] if self.human is None else read_questions(self.human, self.columns(), encoding=self.encoding)
         if self.retrieval_only and (self.program or self.optimized):
             raise ConfigError("--retrieval-only asks no program.")
 
         with self.opened(self.index_dir) as space:
             settings = space.models.settings
             systems = self._systems(space)
-            metrics = self._metrics(systems, examples, thresholds)
-            self._require_asked(space, systems, metrics or [])
+            metrics = self.metric or None
+            if thresholds:
+                metrics = self.with_judged(metrics or default_metrics(systems, examples, self.asked_k), thresholds)
+            if self.optimized:
+                programs = [space.make_program(each.choice) for each in systems if each.choice is not None]
+                judges = [JUDGED[name]() for name in metrics or () if name in JUDGED]
+                self.require_asked("eval", programs=[*programs, *judges])
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
             folder = self.out or place_of(title, systems, metrics, [*examples, *human], space, Path("runs"))
             self.prepare_place(folder)
@@ -110,21 +116,6 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
     def asked_k(self) -> int:
         """How many passages a retriever is asked for."""
         return self.k or RETRIEVED
-
-    def _require_asked(self, space: Workspace, systems: Sequence[AskedSystem], metrics: Sequence[str]) -> None:
-        """Raise StateError for a state of a step that neither the programs nor the metrics ask."""
-        if not self.optimized:
-            return
-
-        programs = [space.make_program(each.choice) for each in systems if each.choice is not None]
-        judges = [JUDGED[name]() for name in metrics if name in JUDGED]
-        self.require_asked("eval", programs=[*programs, *judges])
-
-    def _human(self) -> list[Example]:
-        """Human questions, which decide with the halves; none without --human. Raises EvaluationError for a file
-        that cannot be read."""
-
-        return [] if self.human is None else read_questions(self.human, self.columns(), encoding=self.encoding)
 
     def _systems(self, space: Workspace) -> list[AskedSystem]:
         """The systems elsewhere, then the retrievers, or each program over each retriever; those of `kraq ask` if none
@@ -148,18 +139,6 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
             systems.append(chosen_program(space, choice, label, self.optimized or ()))
         return systems
-
-    def _metrics(
-        self,
-        systems: Sequence[AskedSystem],
-        examples: Sequence[Example],
-        thresholds: Mapping[str, float],
-    ) -> list[str] | None:
-        """The metrics that are named, and those that must reach a threshold."""
-
-        if not thresholds:
-            return self.metric or None
-        return self.with_judged(self.metric or default_metrics(systems, examples, self.asked_k), thresholds)
 
 
 @command_class

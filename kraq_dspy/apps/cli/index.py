@@ -34,7 +34,8 @@ class BuildIndex(TakesStates, Builds, Limits, Columns):
     """
 
     corpus: Annotated[
-        Path, Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index.")
+        Path,
+        Argument(metavar="CORPUS", help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet; or an index."),
     ]
     out: NewIndex = None
     random_questions: Annotated[
@@ -55,11 +56,11 @@ class BuildIndex(TakesStates, Builds, Limits, Columns):
         ),
     ] = False
     dry_run: Annotated[
-        bool, Flag("--dry-run", help="Only estimate calls, tokens and money, stage by stage, without asking a model.")
+        bool, Flag("--dry-run", help="Only estimate calls, tokens and money, without asking a model.")
     ] = False
     domain: Annotated[
         bool,
-        Flag("--domain", help="Only ask a model what CORPUS is about: a persona and types of entities for kraq.toml."),
+        Flag("--domain", help="Only ask a model for a persona and types of entities for kraq.toml."),
     ] = False
     json: Json = False
 
@@ -176,10 +177,5 @@ def index_beside(corpus: Path) -> Path:
 
 
 def _cells(usage: Usage, cost: float | None) -> tuple[str, str, str, str]:
-    money = "" if cost is None else _money(cost)
+    money = "" if cost is None else "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"  # no price reads as nothing
     return f"{usage.calls:,}", compact(usage.prompt_tokens), compact(usage.completion_tokens), money
-
-
-def _money(cost: float) -> str:
-    """Format an amount, so that what costs something never reads as nothing."""
-    return "< 0.01" if 0 < cost < 0.005 else f"{cost:,.2f}"

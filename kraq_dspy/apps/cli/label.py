@@ -56,16 +56,10 @@ class LabelQuestions(Reads, QuestionFile):
         examples = read_questions(self.questions, self.columns())
         if self.page:
             self._serve(examples)
-        else:
-            self._ask(examples)
-
-    def _ask(self, examples: Sequence[Example]) -> None:
-        """In the terminal."""
-
+            return
         with self.opened(self.index_dir) as space:
             desk = Desk(Labeling(space, examples, self.out, n=self.n), key_reader(), Sitting())
             desk.run()
-
         self._say_what_next(desk.summary(), n_left=len(desk.labeling.left), n_labeled=len(desk.labeling.labeled))
 
     def _say_what_next(self, summary: str, *, n_left: int, n_labeled: int) -> None:

@@ -66,19 +66,19 @@ class Models:
         ModelOption(
             "--trust",
             metavar="",
-            help="Use, from now on, the servers, keys and models that the index, or a kraq.toml here, names.",
+            help="Use, from now on, the servers, keys and models that files here name.",
         ),
     ] = False
 
     lm: Annotated[
         str | None,
-        ModelOption(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
+        ModelOption(metavar="MODEL", help="Model of every role: embedded, openai/NAME, hosted_vllm/NAME."),
     ] = None
     api_base: Annotated[
         str | None,
         ModelOption(
             metavar="URL",
-            help="Address of the model's server, such as http://localhost:8000/v1; several with commas.",
+            help="Address of the model's server, with /v1; several with commas.",
         ),
     ] = None
 
@@ -279,7 +279,7 @@ AclColumn = Annotated[
     str | None,
     ColumnOption(
         "--acl-column",
-        help="Labels of who may read it; in Markdown, front matter. Default: acl. Then see --scope.",
+        help="Labels of who may read it; in Markdown, front matter. Default: acl",
     ),
     Sets("corpus", "acl_column"),
 ]
@@ -379,7 +379,7 @@ class ChosenProgram:
     )
     retriever: Annotated[
         str | None,
-        Option("--retriever", "-r", help="Retriever of the passages.", show_default="adaptive; dense without a graph"),
+        Option("--retriever", "-r", help="Retriever of the passages.", show_default="adaptive, or dense"),
     ] = None
     k: Annotated[int | None, Option("--k", "-k", min=1, help="Passages to answer from.")] = None
     program_option: Annotated[

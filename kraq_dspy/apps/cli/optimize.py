@@ -39,18 +39,19 @@ _SHOWN = 4  # demonstrations
 class Optimize(Scoped, Calls):
     """Optimize a step or a program, and measure it on other examples.
 
-    kraq measures it before and after on examples that it did not learn from. The same command resumes an
-    interrupted run: OUT.calls.jsonl keeps what was paid for; you can delete it afterwards.
+       kraq measures it before and after on examples that it did not learn from.
+       Steps are extraction, gleaning, description, same-entity, summary, question-generation, answering, drafting,
+       verification, judging, matching, confirmation, critics, decomposition and testset-fact (-bridge, -list,
+       -comparison, -broad, -alone, -gold, -same, -wording); programs are those of kraq ask. The optimizers are DSPy's.
+    The same command resumes an
+       interrupted run: OUT.calls.jsonl keeps what was paid for; you can delete it afterwards.
     """
 
     target: Annotated[
         str,
         Argument(
             metavar="STEP|PROGRAM",
-            help="A step: extraction, gleaning, description, same-entity, summary, question-generation, answering, "
-            "drafting, verification, judging, matching, confirmation, critics, decomposition, testset-fact (-bridge, "
-            "-list, -comparison, -broad, -alone, -gold, -same, -wording); or a program: "
-            "traditional, combined, speculative, efficient, ...",
+            help="answering, extraction, summary, question-generation, ..., or a program.",
         ),
     ]
     dev: Annotated[
@@ -64,7 +65,7 @@ class Optimize(Scoped, Calls):
     index: Annotated[
         Path | None, Option(metavar="DIR", help="Index for programs, for leads_back, and to make examples of.")
     ] = None
-    optimizer: Annotated[str, Option(help="bootstrap, random-search, mipro, gepa or labeled (DSPy's).")] = "bootstrap"
+    optimizer: Annotated[str, Option(help="bootstrap, random-search, mipro, gepa or labeled.")] = "bootstrap"
     metric: Annotated[str | None, Option(metavar="NAME", help="Default: the one that fits the step.")] = None
     train: Annotated[Path | None, Option(metavar="FILE", help="Examples to learn from. Default: half of --dev.")] = None
     budget_calls: Annotated[int | None, Option(min=1, help="Stop before more model calls than this.")] = None

@@ -41,16 +41,16 @@ Repeated = list[str] | None
 """An option that may be given several times."""
 
 IndexDir = Annotated[Path, Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
-Corpus = Annotated[Path, Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")]
+Corpus = Annotated[
+    Path, Argument(metavar="CORPUS", help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")
+]
 Questions = Annotated[
     Path, Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions, with answers or evidence if known.")
 ]
 Json = Annotated[bool, Flag("--json", help="Print only JSON on standard output.")]
 Seed = Annotated[int, Option("--seed", help="Random seed for sampling, clustering and bootstrapping.")]
 First = Annotated[int | None, Option("--limit", min=1, help="Only the first N.")]
-DataDir = Annotated[
-    Path, Option("--data", metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
-]
+DataDir = Annotated[Path, Option("--data", metavar="DIR", help="Folder of data sets, or of one data set.")]
 NewIndex = Annotated[
     Path | None,
     Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: the source's name + .kraq"),
@@ -60,12 +60,10 @@ Human = Annotated[
     Option(
         "--human",
         metavar="FILE",
-        help="Human questions, with evidence or answers, that decide with the two halves of QUESTIONS.",
+        help="Human questions that decide with the two halves of QUESTIONS.",
     ),
 ]
-Host = Annotated[
-    str, Option("--host", metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token.")
-]
+Host = Annotated[str, Option("--host", metavar="ADDRESS", help="Address to listen on; a public one needs a token.")]
 Port = Annotated[int, Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
 
 

@@ -43,7 +43,7 @@ class Precompute(TakesStates, Calls, Limits):
     top_n: Annotated[str | None, Option(help="Passages for each question: a number, or all.", show_default="20")] = None
     source: Annotated[
         Source | None,
-        Option(help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"),
+        Option(help="Questions to embed for; random is the baseline.", show_default="kraq"),
     ] = None
     scope: Annotated[
         Repeated,

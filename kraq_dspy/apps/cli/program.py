@@ -45,9 +45,9 @@ def make_app() -> typer.Typer:
         help="Representative questions from a corpus, and answers that use them.",
         no_args_is_help=True,
         result_callback=lambda command, **_: command.run(),
-        rich_markup_mode="rich",
+        rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
 
     app.callback()(_root)

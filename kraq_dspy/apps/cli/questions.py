@@ -42,7 +42,12 @@ class ListQuestions(Scoped):
 
     def run(self) -> None:
         if self.starters is not None:
-            _show_starters(self, self.starters)
+            with self.readable(self.index_dir) as index:
+                chosen = starters(index, self.starters)
+            if self.json:
+                print_json([each.to_json() for each in SuggestedQuestion.all_of(chosen)])
+            else:
+                show_suggested(chosen, f"{self.index_dir} answers, among others:" if chosen else "No questions here.")
             return
         with self.readable(self.index_dir) as index:
             listed = list(index.questions(self.level, source=self.source))
@@ -91,12 +96,3 @@ def shown_question(question: Question, topic: str) -> Text:
         return Text.assemble(short(question.text, 200), style=style)
     example = "" if question.is_topic else f", {counted(len(question.chunk_ids), 'passage')}, such as: {question.text}"
     return Text.assemble(("About ", "dim"), short(topic, 200), short(example, 240), style=style)
-
-
-def _show_starters(command: ListQuestions, count: int) -> None:
-    with command.readable(command.index_dir) as index:
-        chosen = starters(index, count)
-    if command.json:
-        print_json([each.to_json() for each in SuggestedQuestion.all_of(chosen)])
-    else:
-        show_suggested(chosen, f"{command.index_dir} answers, among others:" if chosen else "No questions here.")

@@ -36,12 +36,6 @@ WORSE = 3
 """Exit code of a run that is not good enough; 1 means that there is no run to judge."""
 
 
-def require_run(folder: Path) -> None:
-    """Raises EvaluationError for a folder without a run, before anything is asked."""
-
-    find_runs(folder)
-
-
 @command_class
 class ScoresQuestions(Calls, Limits, QuestionFile):
     """The options of what scores the questions of a file, and judges the run."""
@@ -51,8 +45,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         Option(
             "--metric",
             "-m",
-            help="token_f1, recall@10, judge, groundedness, ..., or file.py:function; may be repeated. Default: what "
-            "the questions have gold data for.",
+            help="token_f1, recall@10, judge, ..., or file.py:function; repeatable.",
         ),
     ] = None
     qrels: Annotated[
@@ -89,7 +82,7 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
 
         thresholds = read_thresholds(self.fail_under or ())
         if self.fail_if_worse is not None:
-            require_run(self.fail_if_worse)
+            find_runs(self.fail_if_worse)
         return thresholds
 
     def examples(self, file: Path) -> list[Example]:
@@ -121,10 +114,17 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
             forget_failed(folder)
 
     def show_and_judge(self, result: Evaluation, folder: Path, thresholds: Mapping[str, float]) -> None:
-        """Write the report, print it, and end with `WORSE` if the run is not good enough."""
+        """Write the report, print it, and end with `WORSE` if the run is not good enough.
+
+        With a base run, the metrics that are compared are those that the command names, else those that have a
+        threshold.
+        """
 
         files = result.write_report(folder)
-        checks = self._checks(result, folder, thresholds)
+        checks = under_checks(result.summary, thresholds)
+        if self.fail_if_worse is not None:
+            compared = self.metric or list(dict.fromkeys(map(metric_judged, thresholds))) or None
+            checks += worse_checks(self.fail_if_worse, folder, metrics=compared, seed=self.seed)
 
         if self.json:
             paths = [str(file) for file in files]
@@ -135,19 +135,6 @@ class ScoresQuestions(Calls, Limits, QuestionFile):
         require_rows([result.summary])  # after what was shown, which says why every row failed
         if not all(check.passed for check in checks):
             raise typer.Exit(WORSE)
-
-    def _checks(self, result: Evaluation, folder: Path, thresholds: Mapping[str, float]) -> list[QualityCheck]:
-        """Whether the means reach the thresholds, and whether the run is no worse than the base run, if there is one.
-
-        The metrics that are compared are those that the command names, else those that have a threshold.
-        """
-
-        checks = under_checks(result.summary, thresholds)
-        if self.fail_if_worse is None:
-            return checks
-
-        compared = self.metric or list(dict.fromkeys(map(metric_judged, thresholds))) or None
-        return checks + worse_checks(self.fail_if_worse, folder, metrics=compared, seed=self.seed)
 
 
 def _show_result(

@@ -60,9 +60,7 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
     ] = MINUTES
     metric: Annotated[
         str | None,
-        Option(
-            "--metric", "-m", help="Metric: recall, all_supporting, ndcg, mrr, ..., or answer_found. Default: recall."
-        ),
+        Option("--metric", "-m", help="recall (the default), all_supporting, ndcg, mrr, ..., or answer_found."),
     ] = None
     human: Human = None
     seed: Seed = 0
@@ -70,7 +68,15 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
 
     def run(self) -> None:
         self.require_asked("select", "answering", "building")
-        plan, settings = self._plan(), self.settings()
+        plan = SelectionPlan(
+            retrievers=tuple(self.retriever or TRIED),
+            chunk_tokens=numbers_in(self.chunks, "--chunks"),
+            ks=numbers_in(self.k, "--k"),
+            context=self.context,
+            minutes=self.minutes,
+            seed=self.seed,
+        )
+        settings = self.settings()
         stem = "-".join(path.resolve().name.partition(".")[0] for path in (self.corpus, self.questions))
         folder = self.out or Path("runs") / f"select-{stem}"
         require_writable(folder)
@@ -97,16 +103,6 @@ class Select(TakesStates, Builds, Limits, Columns, QuestionFile):
         say("Settings and report: ", ", ".join(map(str, files)))
         say("Index: ", (command("index", self.corpus, "--out", "docs.kraq", "--config", files[0]), "bold"))
         say("Gate:  ", (selection.gate, "bold"))
-
-    def _plan(self) -> SelectionPlan:
-        return SelectionPlan(
-            retrievers=tuple(self.retriever or TRIED),
-            chunk_tokens=numbers_in(self.chunks, "--chunks"),
-            ks=numbers_in(self.k, "--k"),
-            context=self.context,
-            minutes=self.minutes,
-            seed=self.seed,
-        )
 
 
 def numbers_in(words: str, option: str) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
             metavar="TEXT",
             envvar="KRAQ_TOKEN",
             show_envvar=False,
-            help="Token that requests must send (Authorization: Bearer TEXT). Better: the variable KRAQ_TOKEN.",
+            help="Bearer token that requests must send. Better: the variable KRAQ_TOKEN.",
         ),
     ] = None
     tokens: Annotated[
@@ -56,7 +56,7 @@ class Serve(TakesStates, Reads, Limits, Refuses, QuestionFile):
     ] = None
     log_questions: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Keep what is asked, for kraq testset label, in a file that only you may read."),
+        Option(metavar="FILE", help="Keep what is asked, for kraq testset label, in a private file."),
     ] = None
     open: Annotated[
         bool, Flag("--open", help="Open the page in your browser; if the port is in use, take another.")

@@ -43,20 +43,20 @@ class RunTable(Builds):
         int | None,
         Option(
             min=1,
-            help="Questions of each data set, drawn by the seed; a larger number resumes where a smaller one ended.",
+            help="Questions of each data set; a larger number resumes a smaller one.",
         ),
     ] = None
     seed: Seed = 0
     bertscore: Annotated[
         str,
-        Option(metavar="MODEL", help="roberta-large (the papers'), minilm (packaged), a hub name, or FOLDER:LAYER."),
+        Option(metavar="MODEL", help="roberta-large, minilm, a hub name, or FOLDER:LAYER."),
     ] = "roberta-large"
     dataset: Annotated[
         Repeated,
         Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
     ] = None
     tokens: Annotated[
-        int | None, Option(min=1, help="The papers' sample: questions until their evidence has so many tokens.")
+        int | None, Option(min=1, help="The papers' sample: questions with evidence of so many tokens.")
     ] = None
     paper: Annotated[bool, Flag("--paper", help="The paper's own settings, options and numbers of questions.")] = False
     judge: Annotated[
@@ -108,9 +108,11 @@ class RunTable(Builds):
             settings = with_sections(settings, definition.as_paper.settings if definition.as_paper else {})
             tokens = self.tokens or definition.paper.tokens
             samples = {name: definition.paper.sample(name) for name in names}
+        is_file = "/" in self.table or self.table.endswith(".toml")
+        folder = f"{definition.name if is_file else self.table}{'-paper' if self.paper else ''}"
         options = RunOptions(
             data=self.data,
-            out=self.out or self._folder(definition.name),
+            out=self.out or Path("runs") / folder,
             indexes=INDEXES,
             limit=self.limit,
             samples=samples,
@@ -127,11 +129,6 @@ class RunTable(Builds):
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
         require_rows(make_report(options.out, None, self.seed, json=self.json).runs)
-
-    def _folder(self, name: str) -> Path:
-        """The default of --out: a run with --paper goes on in a folder of its own."""
-        is_file = "/" in self.table or self.table.endswith(".toml")
-        return Path("runs") / f"{name if is_file else self.table}{'-paper' if self.paper else ''}"
 
     def _require_agreed_table(self, path: Path, table: EvalTable) -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""

@@ -26,13 +26,9 @@ errors = Console(stderr=True, highlight=False)
 def print_json(value: Any) -> None:
     """`value`, which may hold records, as JSON and nothing else on standard output."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()  # what Windows redirects lacks most letters
-    print(_visible(json.dumps(value, default=_plain, ensure_ascii=not encoding.startswith("utf"), indent=2)))
-
-
-def _visible(text: str) -> str:
-    """JSON in which what a terminal would obey (0x9b) or turn round (U+202E) stands as its escape."""
-    text = whole_text(text)
-    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
+    text = whole_text(json.dumps(value, default=_plain, ensure_ascii=not encoding.startswith("utf"), indent=2))
+    # what a terminal would obey (0x9b) or turn round (U+202E) stands as its escape
+    print("".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text))
 
 
 def _plain(value: Any) -> Any:

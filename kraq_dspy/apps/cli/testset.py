@@ -47,26 +47,24 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
     `kraq eval DIR FILE` measures with them.
 
     One half is made of statements of the documents; the other has questions that the index asked itself (without
-    them if you name --kinds). What both halves decide about two systems can be trusted. Several different
-    retrievers find the gold passages, and kraq drops most questions that cannot separate two systems. Without a
-    language model (--lm) the embedded reader writes them. The same command resumes an interrupted run. It keeps
-    rows of FILE that somebody approved, edited or rejected (`kraq serve DIR --open --testset FILE --edit`).
+    them if you name --kinds: fact, bridge, unanswerable, list, comparison, broad, false_premise). What both halves
+    decide about two systems can be trusted. Several different retrievers find the gold passages, and kraq drops
+    most questions that cannot separate two systems. Without a language model (--lm) the embedded reader writes
+    them. The same command resumes an interrupted run. It keeps rows of FILE that somebody approved, edited or
+    rejected (`kraq serve DIR --open --testset FILE --edit`).
     """
 
     index_dir: IndexDir
     out: Annotated[
         Path,
-        Option(
-            "--out", "-o", metavar="FILE", help="The test set, as JSON lines; FILE.draft keeps the model's replies."
-        ),
+        Option("--out", "-o", metavar="FILE", help="The test set; FILE.draft keeps the model's replies."),
     ] = Path("test.jsonl")
     n: Annotated[int, Option("--n", "-n", min=1, help="Number of questions of each half.")] = TESTSET_QUESTIONS
     kinds: Annotated[
         str | None,
         Option(
             metavar="KINDS",
-            help="Kinds, with shares if they differ: fact=3,bridge=2,unanswerable. Others: list, comparison, broad, "
-            "false_premise.",
+            help="Kinds, with shares if they differ: fact=3,bridge=2.",
             show_default="all",
         ),
     ] = None
@@ -82,7 +80,11 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
         plan = TestsetPlan(self.n, shares, self.seed)
         with self.opened(self.index_dir) as space:
             if self.estimate:
-                self._show_estimate(estimate_testset(space, plan))
+                estimate = estimate_testset(space, plan)
+                if self.json:
+                    print_json(estimate)
+                else:
+                    show_counts("Estimate; the embedded reader costs nothing", estimate)
                 return
             draft = self.out.with_name(f"{self.out.name}.draft")
             with Bars(space.models.settings, quiet=self.json) as bars:
@@ -104,12 +106,6 @@ class MakeTestset(TakesStates, Reads, Calls, Limits):
             has_evidence = any(row.is_answerable for row in made)
             flags = ["--retrieval-only"] if has_evidence else []
             say(f"Try: {command('eval', self.index_dir, self.out, *flags)}")
-
-    def _show_estimate(self, estimate: object) -> None:
-        if self.json:
-            print_json(estimate)
-        else:
-            show_counts("Estimate; the embedded reader costs nothing", estimate)
 
 
 @command_class

@@ -187,13 +187,12 @@ class IndexTools:
             listed = list(self.index.questions(level, source="kraq"))
             listed.sort(key=lambda question: (question.level, -len(question.chunk_ids)))
             shown, next_offset = page(listed, offset, limit)
-            questions = [self._view(question) for question in shown]
-            return {"questions": [each.to_json() for each in questions], "next_offset": next_offset}
-
-        filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
-        nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
-        hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
-        questions = [self._view(hit.question, hit.similarity) for hit in hits]
+            questions = list(map(self._view, shown))
+        else:
+            filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
+            nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
+            hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
+            questions = [self._view(hit.question, hit.similarity) for hit in hits]
         return {"questions": [each.to_json() for each in questions], "next_offset": next_offset}
 
     def starters(
@@ -219,15 +218,15 @@ class IndexTools:
         chunks = self.index.chunks_by_id(community.chunk_ids[:limit])
         findings = summary.findings if summary else ()
 
-        view = AgentCommunity.of(
+        view = AgentCommunity.of_record(
             community,
-            summary.title if summary else "",
+            title=summary.title if summary else "",
             summary=shortened(summary.text, 2 * SNIPPET) if summary else "",
             findings=[shortened(f"{each.summary}: {each.explanation}", 300) for each in findings],
             questions=[self._view(question) for question in questions if question.duplicate_of is None],
             parent=self._named([parent_id])[0] if parent_id else None,
             children=self._named(community.child_ids[:limit]),
-            entities=[Named(id=entity.id, name=entity.name) for entity in entities],
+            entities=list(map(Named.of_record, entities)),
             passages=[Named(id=chunk.id, name=chunk.title) for chunk in chunks],
         )
         return view.to_json()
@@ -268,7 +267,7 @@ class IndexTools:
             "neighbours": neighbours,
             "total": len(links),
             "next_offset": next_offset,
-            "others": [Named(id=other.id, name=other.name).to_json() for other in others[:10]],
+            "others": [Named.of_record(other).to_json() for other in others[:10]],
         }
 
     def read_document(

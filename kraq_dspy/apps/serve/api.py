@@ -20,6 +20,7 @@ from kraq_dspy.apps.serve.atlas import Atlas, Json
 from kraq_dspy.apps.serve.question_log import AskedLog
 from kraq_dspy.apps.serve.refusals import RequestError, not_found
 from kraq_dspy.apps.serve.replies import (
+    BEGINNING,
     Communities,
     Entity as EntityView,
     FaqItem,
@@ -184,7 +185,7 @@ class Api:
         if faq is None:
             return FaqItems(exists=False, counts={}, **page_of([], query))
         page = page_of(waiting(faq) if query.status == "waiting" else faq.entries(query.status), query)
-        items = [FaqItem.of(entry) for entry in page["items"]]
+        items = [FaqItem.of_record(entry, answer=entry.answer[:BEGINNING]) for entry in page["items"]]
         return FaqItems(**{"exists": True, "counts": faq.counts(), **page, "items": items})
 
     def entry(self, query: requests.Query, number: int) -> Json:
@@ -294,9 +295,8 @@ def status_of(served: ServedIndex, names: Sequence[str]) -> Status:
         default_program=DEFAULT_PROGRAM,
         default_retriever=served.space.default_retriever,
         programs=[
-            ProgramView(
-                name=spec.name,
-                help=spec.help,
+            ProgramView.of_record(
+                spec,
                 takes_retriever=spec.takes != "nothing",
                 prepared_by=list(required_commands(spec.prepared)),
                 options={
@@ -306,7 +306,7 @@ def status_of(served: ServedIndex, names: Sequence[str]) -> Status:
             )
             for spec in iter(PROGRAMS)
         ],
-        retrievers=[RetrieverView(name=spec.name, help=spec.help) for spec in iter(RETRIEVERS)],
+        retrievers=list(map(RetrieverView.of_record, iter(RETRIEVERS))),
         can_ask=True,
     )
 

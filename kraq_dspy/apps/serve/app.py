@@ -7,7 +7,7 @@ import inspect
 import mimetypes
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
 
@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope as ASGIScope, Send
+from starlette.types import ASGIApp
 
 from kraq_dspy.apps.serve import requests
 from kraq_dspy.apps.serve.access_log import AccessLog
@@ -38,7 +38,6 @@ from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.testsets import TestsetApi
 from kraq_dspy.apps.serve.watch import Watch, record_of
 from kraq_dspy.asset.scope import Scope
-from kraq_dspy.workspace.newest_state import UNDER_WAY
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""
@@ -109,18 +108,7 @@ def make_app(
         return app_over(names, caller.scope, frozenset(name for name in names if served[name].has_labels))
 
     notes = [metrics.note] if access_log is None else [metrics.note, access_log.note]
-    return Watch(CountedRequests(Guard(app, settings, app_for)), notes)
-
-
-class CountedRequests:
-    """Counts the requests under way, so that a former state is left when none reads it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        with UNDER_WAY.one() if scope["type"] == "http" else nullcontext():
-            await self.app(scope, receive, send)
+    return Watch(Guard(app, settings, app_for), notes)
 
 
 def api_routes(api: Api) -> list[Route]:

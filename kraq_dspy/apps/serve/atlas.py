@@ -65,10 +65,9 @@ class Atlas:
         topic_of = {community_id: self.topics.get(each.id, "") for community_id, each in asked.items()}
 
         briefs = [
-            CommunityBrief.of(
+            CommunityBrief.of_record(
                 each,
-                titles.get(each.id, ""),
-                parent_id=each.parent_id,
+                title=titles.get(each.id, ""),
                 question=asked[each.id].text if each.id in asked else "",
                 topic=topic_of.get(each.id, ""),
                 n_answering=len(asked[each.id].evidence) if each.id in asked else 0,
@@ -103,7 +102,7 @@ class Atlas:
     @cached_property
     def entities(self) -> dict[str, EntityBrief]:
         """The entities in brief, by id, the best connected first."""
-        briefs = [EntityBrief.of(each) for each in self.index.all(Entity)]
+        briefs = [EntityBrief.of_record(each) for each in self.index.all(Entity)]
         briefs.sort(key=lambda brief: (-brief.degree, -brief.n_passages, brief.name))
         return {brief.id: brief for brief in briefs}
 
@@ -209,7 +208,7 @@ class Atlas:
             **dict(brief),
             path=path,
             children=self.children.get(community_id, []),
-            summary=None if summary is None else CommunitySummary.of(summary),
+            summary=None if summary is None else CommunitySummary.of_record(summary),
             entities=[self.entities[each] for each in self._best_connected(community.entity_ids)[:MOST]],
             evidence=self.passages(self.asked[community_id].evidence if community_id in self.asked else ()),
             passages=self.passages(community.chunk_ids),
@@ -224,20 +223,10 @@ class Atlas:
             is_outgoing = link.source_id == entity_id
             other = link.target_id if is_outgoing else link.source_id
             if other in self.entities:
-                links.append(
-                    Link(
-                        to=is_outgoing,
-                        predicate=link.predicate,
-                        description=link.description,
-                        weight=link.weight,
-                        entity=self.entities[other],
-                    )
-                )
+                links.append(Link.of_record(link, to=is_outgoing, entity=self.entities[other]))
 
-        return EntityView.of(
+        return EntityView.of_record(
             entity,
-            description=entity.description,
-            names=list(entity.names),
             claims=[claim.statement for claim in self.index.all(Claim, entity_id=entity_id)],
             links=links[:MOST],
             communities=[self.communities[each] for each in self.communities_of.get(entity_id, ())],
@@ -288,10 +277,7 @@ class Atlas:
         edges.sort(key=lambda link: -link.weight)
         return Graph(
             nodes=[Node(**dict(self.entities[each]), inside=each in core) for each in nodes],
-            edges=[
-                Edge(source=link.source_id, target=link.target_id, predicate=link.predicate, weight=link.weight)
-                for link in edges[:EDGES]
-            ],
+            edges=[Edge.of_record(link, source=link.source_id, target=link.target_id) for link in edges[:EDGES]],
             n_left_out=len(inner) + len(outer) - len(nodes),
         )
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kraq_dspy.apps.serve.api import GONE, Api
-from kraq_dspy.apps.serve.asking import ProgramCall, ask, in_own_task, stream, streaming, while_connected
+from kraq_dspy.apps.serve.asking import Event, ask, in_own_task, stream, streaming, while_connected
 from kraq_dspy.apps.serve.atlas import Json
 from kraq_dspy.apps.serve.chat_tasks import reply_to_task
 from kraq_dspy.apps.serve.refusals import RequestError
@@ -123,7 +123,9 @@ class ChatCompletions:
         spoken = [(message.role, text_of(message.content).strip()) for message in body.messages]
         task = reply_to_task(spoken)
         if task is not None:
-            return streaming(_task_chunks(body, task)) if body.stream else _completion(body.model, task, NO_USAGE)
+            return (
+                streaming(_chunks(_task_events(task), body)) if body.stream else _completion(body.model, task, NO_USAGE)
+            )
 
         if body.wants_json:
             raise RequestError(422, "invalid_request", NO_JSON.format(type=body.response_format.type[:40]))
@@ -133,7 +135,7 @@ class ChatCompletions:
             history=tuple(turns_of(earlier)), no_refuse=body.no_refuse,
         )  # fmt: skip
         if body.stream:
-            return streaming(_chunks(call, body))
+            return streaming(_chunks(in_own_task(stream(call)), body))
         answer = await while_connected(request, ask(call))
         if answer is None:
             return Response(status_code=GONE)
@@ -190,67 +192,41 @@ def _completion(model: str, content: str, usage: Json, **more: Json) -> Json:
     }
 
 
-class _Chunks:
-    """Writes the events of one stream in OpenAI's shape."""
-
-    def __init__(self, body: ChatRequest) -> None:
-        self._body = body
-        self._shared = {
-            "id": _new_id(),
-            "object": "chat.completion.chunk",
-            "created": int(time.time()),
-            "model": body.model,
-        }
-
-    def begin(self) -> ServerSentEvent:
-        return self._chunk({"role": "assistant", "content": ""})
-
-    def text(self, text: str) -> ServerSentEvent:
-        return self._chunk({"content": text})
-
-    def end(self, usage: Json, **more: Json) -> Iterator[ServerSentEvent]:
-        """The end of the text, and what it took if the client wants to know."""
-        yield self._chunk({}, finish_reason="stop", **more)
-        if self._body.wants_usage:
-            yield _event({**self._shared, "choices": [], "usage": usage})
-
-    def _chunk(self, delta: Json, *, finish_reason: str | None = None, **more: Any) -> ServerSentEvent:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return _event({**self._shared, "choices": [choice], **more})
-
-
 def _event(data: Json) -> ServerSentEvent:
     return ServerSentEvent(json.dumps(data), sep="\n")
 
 
-async def _chunks(call: ProgramCall, body: ChatRequest) -> AsyncGenerator[ServerSentEvent, None]:
-    """An answer as it comes: the role, the text's parts, the end with the evidence, "[DONE]"."""
-    chunks = _Chunks(body)
-    yield chunks.begin()
+async def _chunks(events: AsyncGenerator[Event, None], body: ChatRequest) -> AsyncGenerator[ServerSentEvent, None]:
+    """An answer in OpenAI's shape as it comes: the role, the text's parts, the end with the evidence, what it took if
+    the client wants to know, "[DONE]"."""
+    shared = {"id": _new_id(), "object": "chat.completion.chunk", "created": int(time.time()), "model": body.model}
+
+    def chunk(delta: Json, finish_reason: str | None = None, **more: Any) -> ServerSentEvent:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return _event({**shared, "choices": [choice], **more})
+
+    yield chunk({"role": "assistant", "content": ""})
     has_text = False
-    async with aclosing(in_own_task(stream(call))) as events:
+    async with aclosing(events):
         async for name, data in events:
             if name == "text":
                 has_text = True
-                yield chunks.text(data["text"])
+                yield chunk({"content": data["text"]})
             elif name == "answer":
                 if not has_text:
-                    yield chunks.text(_content(data))
-                for event in chunks.end(_usage(data), kraq=data):
-                    yield event
+                    yield chunk({"content": _content(data)})
+                yield chunk({}, "stop", **({"kraq": data} if data else {}))
+                if body.wants_usage:
+                    yield _event({**shared, "choices": [], "usage": _usage(data) if data else NO_USAGE})
             elif name == "error":
                 yield _event(data)
     yield ServerSentEvent(DONE, sep="\n")
 
 
-async def _task_chunks(body: ChatRequest, reply: str) -> AsyncGenerator[ServerSentEvent, None]:
-    """The reply to a request about a conversation, as a stream of one part."""
-    chunks = _Chunks(body)
-    yield chunks.begin()
-    yield chunks.text(reply)
-    for event in chunks.end(NO_USAGE):
-        yield event
-    yield ServerSentEvent(DONE, sep="\n")
+async def _task_events(reply: str) -> AsyncGenerator[Event, None]:
+    """The reply to a request about a conversation, which has no evidence."""
+    yield "text", {"text": reply}
+    yield "answer", {}
 
 
 def _content(answer: Json) -> str:

@@ -15,9 +15,7 @@ from kraq_dspy.apps.serve.refusals import RequestError
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.apps.serve.testset_desk import LabelingDesk
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.labeling import NOTHING_TO_UNDO, Labeling, Sitting, excerpt, id_of
-from kraq_dspy.records import Chunk
 from kraq_dspy.workspace import Workspace
 
 
@@ -93,9 +91,25 @@ def _labeling(served: ServedIndex, desk: LabelingDesk) -> Labeling:
 
 def _state(desk: LabelingDesk, labeling: Labeling) -> dict[str, Any]:
     desk.n_labeled, desk.n_left = len(labeling.labeled), len(labeling.left)
-    example = labeling.next()
+    example, question = labeling.next(), None
     if example is not None:
         desk.sitting.show()
+        passages = [
+            {
+                "id": chunk.id,
+                "document_id": chunk.document_id,
+                "title": chunk.title or chunk.document_id,
+                "excerpt": excerpt(example.question, chunk),
+                "text": chunk.text,
+            }
+            for chunk in labeling.passages(example)
+        ]
+        question = {
+            "id": id_of(example.question),
+            "text": example.question,
+            "answers": list(example.answers),
+            "passages": passages,
+        }
     desk.summary = desk.sitting.summary(labeling)
     return {
         "file": desk.out.name,
@@ -103,25 +117,5 @@ def _state(desk: LabelingDesk, labeling: Labeling) -> dict[str, Any]:
         "labeled": desk.n_labeled,
         "left": desk.n_left,
         "summary": desk.summary,
-        "question": None if example is None else _question_json(labeling, example),
-    }
-
-
-def _question_json(labeling: Labeling, example: Example) -> dict[str, Any]:
-    passages = labeling.passages(example)
-    return {
-        "id": id_of(example.question),
-        "text": example.question,
-        "answers": list(example.answers),
-        "passages": [_passage_json(example.question, chunk) for chunk in passages],
-    }
-
-
-def _passage_json(question: str, chunk: Chunk) -> dict[str, str]:
-    return {
-        "id": chunk.id,
-        "document_id": chunk.document_id,
-        "title": chunk.title or chunk.document_id,
-        "excerpt": excerpt(question, chunk),
-        "text": chunk.text,
+        "question": question,
     }

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Any, get_args
 
@@ -34,7 +34,11 @@ def described(reading: Iterable[Address], posting: Iterable[Address]) -> dict[st
     for path, answer, model in reading:
         query = _schema(model, schemas)
         operation = _operation("get", path, answer, schemas)
-        operation["parameters"] += _query_parameters(query)
+        required = query.get("required", ())
+        operation["parameters"] += [
+            {"name": name, "in": "query", "required": name in required, "schema": each}
+            for name, each in query.get("properties", {}).items()
+        ]
         paths.setdefault(_plain(path), {})["get"] = operation
 
     for path, answer, model in posting:
@@ -84,14 +88,6 @@ def reply_of(answer: Callable[..., Any]) -> type[View] | None:
     returned = inspect.signature(answer).return_annotation
     views = [each for each in (returned, *get_args(returned)) if isinstance(each, type) and issubclass(each, View)]
     return views[0] if views else None
-
-
-def _query_parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    required = schema.get("required", ())
-    return [
-        {"name": name, "in": "query", "required": name in required, "schema": each}
-        for name, each in schema.get("properties", {}).items()
-    ]
 
 
 def _schema(model: type[BaseModel], schemas: dict[str, Any]) -> dict[str, Any]:

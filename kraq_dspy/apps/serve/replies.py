@@ -1,11 +1,8 @@
 """Views of what HTTP alone answers, page by page; those that other doors answer as well stand in `apps/views.py`."""
 
-from typing import Self
-
 from pydantic import Field
 
 from kraq_dspy.apps.views import CommunityBrief, EntityBrief, FoundPassage, Passages, Question, SuggestedQuestion, View
-from kraq_dspy.records import FaqEntry
 
 BEGINNING = 300
 """Characters of an answer that a list of entries shows."""
@@ -122,6 +119,8 @@ class Found(View):
 
 
 class FaqItem(View):
+    """An entry with the beginning of its answer."""
+
     number: int
     question: str
     status: str
@@ -129,19 +128,6 @@ class FaqItem(View):
     asked: int
     version: int
     answer: str
-
-    @classmethod
-    def of(cls, entry: FaqEntry) -> Self:
-        """The entry with the beginning of its answer."""
-        return cls(
-            number=entry.number,
-            question=entry.question,
-            status=entry.status,
-            origin=entry.origin,
-            asked=entry.asked,
-            version=entry.version,
-            answer=entry.answer[:BEGINNING],
-        )
 
 
 class FaqItems(View):

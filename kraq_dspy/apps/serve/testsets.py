@@ -89,10 +89,11 @@ class TestsetApi:
     def rows(self, query: requests.TestsetQuery) -> Json:
         """The rows of the test set, as they stand in its file now."""
         testset = _testset(self.api.index_of(query))
-        rows = testset.rows()
-        counts = {"waiting": sum(row.status not in DECIDED for row in rows)}
-        counts |= {status: sum(row.status == status for row in rows) for status in DECIDED}
-        page = page_of([row for row in rows if _is_listed(row, query.status)], query)
+        rows: dict[str, list[TestsetRow]] = {"waiting": [], **{status: [] for status in DECIDED}}
+        for row in testset.rows():
+            rows[row.status if row.status in DECIDED else "waiting"].append(row)
+        counts = {status: len(listed) for status, listed in rows.items()}
+        page = page_of(rows[query.status], query)
         items = [{name: getattr(row, name) for name in ("id", "question", "type", "status")} for row in page["items"]]
         return {"file": testset.path.name, "counts": counts, **page, "items": items}
 
@@ -163,10 +164,6 @@ def _editable(served: ServedIndex) -> ReviewedTestset:
 def _coverage(served: ServedIndex, desk: TestsetDesk) -> Coverage:
     coverage: Coverage = served.kept("coverage", lambda space: coverage_of(space, desk.questions))
     return coverage
-
-
-def _is_listed(row: TestsetRow, status: str) -> bool:
-    return row.status == status if status in DECIDED else row.status not in DECIDED
 
 
 def _community_json(served: ServedIndex, community: CoveredCommunity) -> Json:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kraq_dspy.records import Usage
+from kraq_dspy.workspace.newest_state import UNDER_WAY
 
 
 @dataclass(slots=True)
@@ -46,7 +47,8 @@ Note: TypeAlias = Callable[[RequestRecord, float], None]
 
 
 class Watch:
-    """The application, with every request noted at its end: refused ones, failed ones and streams too."""
+    """The application, with every request noted at its end: refused ones, failed ones and streams too. Those under way
+    are counted, so that a former state is left when none reads it."""
 
     def __init__(self, app: ASGIApp, notes: Sequence[Note]) -> None:
         self.app = app
@@ -65,7 +67,8 @@ class Watch:
             await send(message)
 
         try:
-            await self.app({**scope, RECORD: record}, receive, noted)
+            with UNDER_WAY.one():
+                await self.app({**scope, RECORD: record}, receive, noted)
         finally:
             for note in self._notes:
                 note(record, time.perf_counter() - started)

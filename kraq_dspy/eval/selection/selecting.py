@@ -65,19 +65,17 @@ def select(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Selection:
-    """Find the retriever, chunk size and k that find most evidence in a corpus, as far as the questions can
-    tell.
+    """Find the retriever, chunk size and k that find most evidence in a corpus, as far as the questions can tell.
 
     Args:
-        corpus: a file or folder, documents or texts, as `build_index` takes them.
-        questions: as for `read_questions`, with gold documents or answers.
-        human: three human questions or more, with evidence or answers, if `questions` is a test set of two
-            halves.
-        plan: the candidates to try, and the minutes for them.
-        metric: "recall", "all_supporting", "ndcg", "mrr", "success", "precision", "map" or "answer_found". By
-            default recall, or answer_found if the questions name no documents.
-        settings: settings of everything that does not vary.
-        embedder: an encoder in place of the one in the settings.
+        corpus: a file or folder, documents or texts, as in `build_index`.
+        questions: as in `read_questions`, with gold documents or answers.
+        human: three human questions or more, with evidence or answers, if `questions` is a test set of two halves.
+        plan: the candidates to try, and the limit of minutes.
+        metric: "recall", "all_supporting", "ndcg", "mrr", "success", "precision", "map" or "answer_found". By default
+            recall, or answer_found if the questions name no documents.
+        settings: the settings that all candidates share.
+        embedder: an encoder in place of the encoder of the settings.
         limits: most calls, tokens and cost. Without limits, no language model makes a graph.
         optimized: files of `kraq optimize` for steps of the candidates.
         columns: names of columns that kraq does not find by itself.
@@ -93,10 +91,10 @@ def select(
         ConfigError: for a corpus that is an index.
         CorpusError: for a corpus without text.
 
-    All candidates get a few questions, the better half gets more, and the rest gets all. Candidates that need
-    a graph come last, and only if one of them could still win. Among candidates that cannot be told from the
-    best, and lose 0.01 at most, kraq takes the cheapest. The two halves of a test set decide together, and
-    human questions first (`halves`).
+    All candidates get a few questions. The better half of the candidates gets more questions, and the best candidates
+    get all questions. Candidates with a graph come last, and only if such a candidate could still win. kraq takes the
+    cheapest candidate that is not significantly worse than the best and loses 0.01 at most. With a test set, human
+    questions and both halves decide what is worse (`halves`).
 
     >>> chosen = select("docs/", "test.jsonl", out="runs/select").chosen  # doctest: +SKIP
     >>> chosen.candidate.name, chosen.score.estimate  # doctest: +SKIP
