@@ -27,7 +27,7 @@ class LangChainRetriever(BaseRetriever):
         ValueError: at a call, for an empty question.
         IndexStateError: at a call, for a closed index.
 
-    A document is a chunk, with its id. Its text is the passage with its title first.
+    A document of LangChain is a chunk of kraq, with the same id. The text of a document begins with the title.
 
     >>> from kraq_dspy import Corpus
     >>> rivers = Corpus.from_texts(["The Danube flows into the Black Sea."])

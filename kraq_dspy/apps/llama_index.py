@@ -29,7 +29,7 @@ class LlamaIndexRetriever(BaseRetriever):
         ValueError: for a `k` below 1, and at a call for an empty question.
         IndexStateError: at a call, for a closed index.
 
-    A node is a chunk, with its id, its span, and its document as source.
+    A node of LlamaIndex is a chunk of kraq, with the same id and span. The source of a node is the document.
 
     >>> from kraq_dspy import Corpus
     >>> rivers = Corpus.from_texts(["The Danube flows into the Black Sea."])

@@ -76,9 +76,6 @@ class Scope:
         """Whether a document with these labels may be read."""
         return self.is_everything or not self.labels.isdisjoint(map(comparable, labels))
 
-    def allows_document(self, document: "Document") -> bool:
-        return self.allows(document.labels)
-
     def reads_no_more_than(self, labels: Iterable[str]) -> bool:
         """Whether whoever has `labels` may read all that this scope may."""
         return not self.is_everything and self.labels.issubset(map(comparable, labels))

@@ -8,7 +8,7 @@ from kraq_dspy._internal.options import Checked, option
 
 @dataclass(frozen=True)
 class TrainSettings(Checked):
-    """How to train an adapter; the defaults are those of the KRAQ paper (QLoRA).
+    """How to train an adapter. The defaults are from the KRAQ paper (QLoRA).
 
     Args:
         r: the rank of the adapter.
@@ -25,7 +25,7 @@ class TrainSettings(Checked):
         held_out: the share of examples to evaluate on, four times an epoch, with a checkpoint after each.
         seed: the random seed of split, order and weights.
 
-    The loss counts the tokens of the reply only: the question, its field markers and the end of the reply.
+    The loss counts only the tokens of the reply, with field markers and end.
 
     >>> TrainSettings(r=16, epochs=1).learning_rate
     0.0002

@@ -33,7 +33,7 @@ class StandaloneQuestion(SavableModule):
     """Rewrites a question of a conversation, so that it can be understood without the conversation.
 
     `turns` is anything that `turns_of` reads. Without turns, the module returns the question unchanged and calls no
-    model. It also returns the question unchanged if the model fails or its reply is empty. A spent budget and a
+    model. It also returns the question unchanged if the model fails or replies with nothing. A spent budget and a
     server that is down raise their errors. The prediction has `question`, the rewritten question, and `asked`, the
     original one.
 

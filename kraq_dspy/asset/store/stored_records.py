@@ -19,7 +19,7 @@ from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.asset.store.tables import TABLES, table_of
 from kraq_dspy.errors import UnknownRecordError
-from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Record, Relationship
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Record, Relationship
 
 if TYPE_CHECKING:
     import networkx
@@ -70,13 +70,7 @@ class StoredRecords:
 
     def labels(self) -> dict[str, tuple[str, ...]]:
         """Return each document's labels, by its id, in the order of insertion."""
-        labels = "CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.labels') ELSE data END"
-        with self._database.reading() as connection:
-            rows = connection.execute(f"SELECT id, typeof(data), {labels} FROM documents ORDER BY seq").fetchall()
-        return {
-            restored(id): tuple(json.loads(value or "[]") if kind == "text" else _labels_in(value))
-            for id, kind, value in rows
-        }
+        return {id: tuple(labels or ()) for id, labels in self._fields(Document, "labels")}
 
     def documents_of(self, chunk_ids: Collection[str]) -> dict[str, str]:
         """Return document ids by chunk ids."""
@@ -123,14 +117,8 @@ class StoredRecords:
 
     def lines_left_out(self) -> set[str]:
         """Return the lines that kraq left out of web pages as boilerplate."""
-        columns = "typeof(data), CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.left_out') ELSE data END"
-        some = "typeof(data) IS NOT 'text' OR instr(data, '\"left_out\":[\"')"
-        with self._database.reading() as connection:
-            rows = connection.execute(f"SELECT {columns} FROM documents WHERE {some}").fetchall()
-        lines: set[str] = set()
-        for kind, value in rows:
-            lines.update(json.loads(value) if kind == "text" else json.loads(restored(value)).get("left_out", []))
-        return lines
+        some = "WHERE typeof(data) IS NOT 'text' OR instr(data, '\"left_out\":[\"')"
+        return {line for _, lines in self._fields(Document, "left_out", where=some) for line in lines or ()}
 
     def reading_order(self, document_ids: Collection[str] | None = None) -> dict[str, str]:
         """Return document ids by chunk ids, of all or of these documents. They are sorted by
@@ -201,20 +189,23 @@ class StoredRecords:
 
     def chunks_of_entities(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
         """Return each entity's names and chunk ids by its id, without reading the larger rest."""
-        fields = "json_extract(data, '$.names', '$.chunk_ids')"
-        columns = f"id, CASE typeof(data) WHEN 'text' THEN {fields} ELSE data END, typeof(data)"
-        with self._database.reading() as connection:
-            rows = connection.execute(f"SELECT {columns} FROM entities").fetchall()
+        return {
+            id: (tuple(names), tuple(chunk_ids)) for id, names, chunk_ids in self._fields(Entity, "names", "chunk_ids")
+        }
 
-        of_entities = {}
-        for key, value, kind in rows:
-            if kind == "text":
-                names, chunk_ids = orjson.loads(value)
+    def _fields(self, kind: type[Record], *names: str, where: str = "") -> Iterator[tuple[Any, ...]]:
+        """Yield the id and some fields of every record, None for a field that it lacks, without reading the rest."""
+        paths = ", ".join(f"json_extract(data, '$.{name}')" for name in names)
+        values = f"CASE typeof(data) WHEN 'text' THEN json_array({paths}) ELSE data END"
+        with self._database.reading() as connection:
+            sql = f"SELECT id, typeof(data), {values} FROM {table_of(kind).name} {where} ORDER BY seq"
+            rows = connection.execute(sql).fetchall()
+        for key, form, value in rows:
+            if form == "text":
+                yield restored(key), *orjson.loads(value)
             else:  # what SQLite does not keep as text
-                entity = json.loads(restored(value))
-                names, chunk_ids = entity["names"], entity["chunk_ids"]
-            of_entities[restored(key)] = tuple(names), tuple(chunk_ids)
-        return of_entities
+                record = json.loads(restored(value))
+                yield restored(key), *map(record.get, names)
 
     def communities_at(self, level: int) -> list[Community]:
         """Return the partition of all entities at a level: its communities, and the leaves of
@@ -287,9 +278,3 @@ class StoredRecords:
             finally:
                 with suppress(sqlite3.ProgrammingError):  # an index closed under a reader that stopped half-way
                     cursor.close()
-
-
-def _labels_in(data: bytes) -> list[str]:
-    """Read the labels of a document whose text SQLite does not keep as text."""
-    labels: list[str] = json.loads(restored(data)).get("labels", [])
-    return labels

@@ -13,7 +13,7 @@ import numpy as np
 from dspy.lm15 import CollectionLimitError
 
 from kraq_dspy._internal.concurrency import run_all
-from kraq_dspy._internal.dspy_internals import NetworkError, TransportRequest
+from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.asset.consent import require_no_secret
 from kraq_dspy.errors import ModelError, UnembeddableError, counted
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
@@ -161,12 +161,14 @@ class EndpointEmbedder(TextEncoder):
         for attempt in itertools.count():
             status, asked_s = 0, None
             try:
-                status, reply, content = in_loop(self._posted(texts))
+                body = {"model": self._model, "input": texts}
+                reply, content = in_loop(self._transport.post(self._url, self._headers, body))
             except NetworkError as error:
                 problem = f"it cannot be reached: {error or type(error).__name__}"
             except CollectionLimitError as error:
                 raise ModelError(str(error)) from error
             else:
+                status = reply.status
                 if 200 <= status < 300:
                     return self._read(content, len(texts))
                 problem = _complaint(status, reply.reason, content)
@@ -190,17 +192,6 @@ class EndpointEmbedder(TextEncoder):
             f"{self._url} did not embed with {self._model!r} in {counted(attempt + 1, 'attempt')}; {problem}. Check "
             "that the server runs at that address ([encoder] api_base), and go on: what was made before is kept."
         )
-
-    async def _posted(self, texts: list[str]) -> tuple[int, Any, bytes]:
-        """Status, headers and body of the answer. Raises CollectionLimitError and NetworkError."""
-        request = TransportRequest(
-            method="POST",
-            url=self._url,
-            headers=[("Content-Type", "application/json"), *self._headers.items()],
-            body=json.dumps({"model": self._model, "input": texts}).encode(),
-        )
-        async with self._transport.stream(request) as response:
-            return response.status, response, await response.read()
 
     def _read(self, content: bytes, n_texts: int) -> list[Vectors | str]:
         """The rows in the order of the texts: by their `index`, or by position if they have none."""

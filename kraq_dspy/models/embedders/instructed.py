@@ -5,7 +5,7 @@ made.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,75 +28,6 @@ INBEDDER_PROMPT = "### Input:\n{passage}\n\n### Instruction:\n{question}\n\n### 
 N_MASKS = 3
 
 _NEEDED = "transformers", "Embedding passages as seen from a question"  # the extra, and what for
-
-Weigh = Callable[[Any], Any]
-"""A batch of the tokeniser's -> the weight of each token in the mean, `[batch, tokens]`."""
-
-
-class Transformer(SharedByCopies):
-    """Tokeniser and weights of a Hugging Face model: a local folder or a hub name.
-
-    Safe for threads: one batch runs at a time. Raises MissingExtraError without torch and transformers, ModelError when
-    the model cannot be loaded.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        batch_size: int = InstructedSettings.batch_size,
-        threads: int | None = None,
-        dtype: str = "float32",
-        device: str = "auto",
-        **tokenizer_options: Any,
-    ) -> None:
-        torch, transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
-        if threads is not None:
-            torch.set_num_threads(threads)
-        try:
-            with quiet_transformers():  # its report lists heads that an encoder does without
-                self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, **tokenizer_options)
-                model, report = transformers.AutoModel.from_pretrained(
-                    name, dtype=getattr(torch, dtype), output_loading_info=True
-                )
-        except (OSError, ValueError) as error:
-            raise ModelError(
-                f"The instructed encoder {name!r} cannot be loaded: {error} Give a folder with its files."
-            ) from error
-
-        lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
-        if lacking:
-            raise ModelError(f"{name!r} is missing weights: {', '.join(lacking[:3])}. Is it an encoder?")
-
-        self.model = model.to(device_named(device, torch)).eval()
-        self.torch = torch
-        if self.tokenizer.pad_token_id is None:
-            self.tokenizer.pad_token = self.tokenizer.eos_token
-        self.name = name_of(name, dtype)
-        self.dimension: int = self.model.config.hidden_size
-        self.batch_size = batch_size
-        self._lock = threading.Lock()
-
-    def encode(self, rows: Sequence[dict[str, list[int]]], weigh: Weigh) -> Vectors:
-        """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each):
-        means of the last hidden layer."""
-        vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
-        from_short_to_long = sorted(range(len(rows)), key=lambda i: (len(rows[i]["input_ids"]), i))
-        for start in range(0, len(rows), self.batch_size):
-            batch = from_short_to_long[start : start + self.batch_size]
-            vectors[batch] = self._encode_batch([rows[i] for i in batch], weigh)
-        return vectors
-
-    def _encode_batch(self, rows: Sequence[dict[str, list[int]]], weigh: Weigh) -> Vectors:
-        torch = self.torch
-        with self._lock, torch.inference_mode():
-            inputs = self.tokenizer.pad(rows, return_tensors="pt").to(self.model.device)
-            hidden = self.model(**inputs).last_hidden_state.float()
-
-            weights = weigh(inputs).unsqueeze(-1)
-            weighted_sums = (hidden * weights).sum(1)
-            vectors: Vectors = torch.nn.functional.normalize(weighted_sums, dim=-1).cpu().numpy()
-        return vectors
 
 
 def name_of(name: str, dtype: str) -> str:
@@ -177,22 +108,54 @@ class WeightedSentences(SharedByCopies):
 class InBedder(SharedByCopies):
     """The mean of the last hidden layer over three masks that follow the prompt (InBedder-RoBERTa).
 
-    Texts that are too long lose the beginning of the passage, never the question or the masks, unless the question
-    alone fills `max_tokens`: that raises ModelError.
+    `name` is a local folder or a hub name. Texts that are too long lose the beginning of the passage, never the
+    question or the masks, unless the question alone fills `max_tokens`: that raises ModelError. Safe for threads: one
+    batch runs at a time. Raises MissingExtraError without torch and transformers, ModelError when the model cannot be
+    loaded.
     """
 
-    def __init__(self, name: str, *, max_tokens: int = 512, **options: Any) -> None:
-        self.transformer = Transformer(name, truncation_side="left", **options)
-        if self.transformer.tokenizer.mask_token is None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        max_tokens: int = 512,
+        batch_size: int = InstructedSettings.batch_size,
+        threads: int | None = None,
+        dtype: str = "float32",
+        device: str = "auto",
+    ) -> None:
+        self._torch, transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
+        if threads is not None:
+            self._torch.set_num_threads(threads)
+        try:
+            with quiet_transformers():  # its report lists heads that an encoder does without
+                self._tokenizer = transformers.AutoTokenizer.from_pretrained(name, truncation_side="left")
+                model, report = transformers.AutoModel.from_pretrained(
+                    name, dtype=getattr(self._torch, dtype), output_loading_info=True
+                )
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"The instructed encoder {name!r} cannot be loaded: {error} Give a folder with its files."
+            ) from error
+
+        lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
+        if lacking:
+            raise ModelError(f"{name!r} is missing weights: {', '.join(lacking[:3])}. Is it an encoder?")
+        if self._tokenizer.mask_token is None:
             raise ModelError(f"{name!r} has no mask token; InBedder needs a masked language model such as RoBERTa.")
+        if self._tokenizer.pad_token_id is None:
+            self._tokenizer.pad_token = self._tokenizer.eos_token
+
+        self._model = model.to(device_named(device, self._torch)).eval()
+        self._batch_size = batch_size
+        self._lock = threading.Lock()
         self.max_tokens = max_tokens
-        self.name = f"inbedder:{self.transformer.name}@{max_tokens}"
-        self.dimension = self.transformer.dimension
+        self.name = f"inbedder:{name_of(name, dtype)}@{max_tokens}"
+        self.dimension: int = model.config.hidden_size
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
-        tokenizer = self.transformer.tokenizer
-        mask = tokenizer.mask_token
+        tokenizer, mask = self._tokenizer, self._tokenizer.mask_token
         prompts = [  # a mask in the text itself would be averaged too
             INBEDDER_PROMPT.format(passage=passage, question=question).replace(mask, " ") for passage in ("", *passages)
         ]
@@ -207,5 +170,20 @@ class InBedder(SharedByCopies):
         for row in rows:
             if row["input_ids"].count(tokenizer.mask_token_id) != N_MASKS:
                 raise ModelError(f"{self.name}: a prompt does not end in {N_MASKS} masks; its tokeniser does not fit.")
-        mask_id = tokenizer.mask_token_id
-        return self.transformer.encode(rows, lambda inputs: inputs["input_ids"] == mask_id)
+
+        vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
+        from_short_to_long = sorted(range(len(rows)), key=lambda i: (len(rows[i]["input_ids"]), i))
+        for start in range(0, len(rows), self._batch_size):
+            batch = from_short_to_long[start : start + self._batch_size]
+            vectors[batch] = self._encode_batch([rows[i] for i in batch])
+        return vectors
+
+    def _encode_batch(self, rows: Sequence[dict[str, list[int]]]) -> Vectors:
+        torch = self._torch
+        with self._lock, torch.inference_mode():
+            inputs = self._tokenizer.pad(rows, return_tensors="pt").to(self._model.device)
+            hidden = self._model(**inputs).last_hidden_state.float()
+
+            is_mask = (inputs["input_ids"] == self._tokenizer.mask_token_id).unsqueeze(-1)
+            vectors: Vectors = torch.nn.functional.normalize((hidden * is_mask).sum(1), dim=-1).cpu().numpy()
+        return vectors

@@ -1,13 +1,13 @@
 """Limits the size of a reply, and keeps the words in which a server refuses a request."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.request import getproxies
 
 from dspy.lm15 import CollectionLimitError
 
-from kraq_dspy._internal.dspy_internals import StdlibAsyncTransport
+from kraq_dspy._internal.dspy_internals import StdlibAsyncTransport, TransportRequest
 
 CONNECT_S = 10.0
 """A connection, TLS handshake included, is given up after so long, or after `timeout_s` if that is shorter."""
@@ -28,6 +28,18 @@ class LimitedTransport(StdlibAsyncTransport):  # type: ignore[misc]
             trust_env=bool(getproxies()),  # else each call looks through the environment for proxies
         )
         self._where, self._megabytes = where, megabytes
+
+    async def post(self, url: str, headers: Mapping[str, str], values: Any) -> tuple[Any, bytes]:
+        """Send values as JSON; the answer with its `status`, and its body. Raises CollectionLimitError and
+        NetworkError."""
+        request = TransportRequest(
+            method="POST",
+            url=url,
+            headers=[("Content-Type", "application/json"), *headers.items()],
+            body=json.dumps(values).encode(),
+        )
+        async with self.stream(request) as response:
+            return response, await response.read()
 
     async def _do_stream(self, request: Any) -> Any:
         response = await super()._do_stream(request)

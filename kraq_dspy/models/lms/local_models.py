@@ -13,7 +13,6 @@ its weights, so that no cache takes it for another:
 import dataclasses
 import functools
 import hashlib
-import json
 import re
 import shutil
 import subprocess
@@ -224,21 +223,15 @@ def weights_hash(folder: Path | str) -> str:
 
 def require_whole(weights: Path) -> None:
     """Raises ModelError for a file of an adapter's weights that was not written to its end."""
-    with weights.open("rb") as file:
-        head = file.read(8)
-        size = int.from_bytes(head, "little")
-        try:
-            fields = json.loads(file.read(size)) if len(head) == 8 and size <= weights.stat().st_size else None
-            ends = [each["data_offsets"][1] for name, each in fields.items() if name != "__metadata__"]  # type: ignore[union-attr]
-            is_whole = weights.stat().st_size == 8 + size + max(ends, default=0)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-            is_whole = False
-
-    if not is_whole:
+    safetensors = import_extra("safetensors", "transformers", "An adapter")
+    try:
+        with safetensors.safe_open(str(weights), "numpy"):
+            return
+    except (safetensors.SafetensorError, OSError) as error:
         raise ModelError(
             f"{str(weights.parent)!r} holds an incomplete adapter: the file {weights.name} is cut off. Train or "
             "copy the adapter again."
-        )
+        ) from error
 
 
 def served_name(folder: Path | str) -> str:

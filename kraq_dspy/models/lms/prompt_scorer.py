@@ -1,21 +1,21 @@
 """Asks a model how likely it finds a text: log-probabilities of a prompt, which `dspy.LM` has no call for."""
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+from dspy.lm15 import CollectionLimitError
+
 from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.errors import ModelError
+from kraq_dspy.models.lms.from_threads import in_loop
+from kraq_dspy.models.lms.limited_transport import LimitedTransport
 from kraq_dspy.models.lms.local_models import TRANSFORMERS, with_adapter
 from kraq_dspy.models.lms.transport import key_of
 from kraq_dspy.ports import PromptScorer
 from kraq_dspy.settings import RoleSettings
-
-MOST_BYTES = 64 << 20
-"""Of a server's reply."""
 
 ELSE = "or choose another scorer: -P scorer=kraq"
 
@@ -37,7 +37,9 @@ def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
             f'("hosted_vllm/NAME" with api_base), load it here ("transformers/FOLDER"), {ELSE}.'
         )
     key = key_of(settings.model, settings.api_key_env) if settings.api_key_env else None
-    return VLLMPromptScorer(settings.addresses[0], name, key=key, timeout_s=settings.timeout_s)
+    return VLLMPromptScorer(
+        settings.addresses[0], name, key=key, timeout_s=settings.timeout_s, reply_mb=settings.reply_mb
+    )
 
 
 class VLLMPromptScorer(SharedByCopies):
@@ -47,14 +49,18 @@ class VLLMPromptScorer(SharedByCopies):
     """
 
     def __init__(
-        self, api_base: str, model: str, *, key: str | None = None, timeout_s: float = RoleSettings.timeout_s
+        self,
+        api_base: str,
+        model: str,
+        *,
+        key: str | None = None,
+        timeout_s: float = RoleSettings.timeout_s,
+        reply_mb: int = RoleSettings.reply_mb,
     ) -> None:
         self.api_base = api_base.rstrip("/")
         self.model = model
-        self.timeout_s = timeout_s
-        self._headers = {"Content-Type": "application/json"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._transport = LimitedTransport(self.api_base, timeout_s, reply_mb)
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
         """Do as `ports.PromptScorer` says. Raises ModelError for a server that is no vLLM, refuses,
@@ -102,21 +108,19 @@ class VLLMPromptScorer(SharedByCopies):
         return by_segment(row, [float(entry[str(token)]["logprob"]) for token, entry in pairs])
 
     def _post(self, url: str, body: dict[str, Any]) -> Any:
-        request = urllib.request.Request(url, json.dumps(body).encode(), self._headers)
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout_s) as reply:
-                content = reply.read(MOST_BYTES + 1)
-        except urllib.error.HTTPError as error:
-            if error.code == 404 and url.endswith("/tokenize"):
-                raise ModelError(f"{url} does not exist: the scorer 'wang2024' needs vLLM; {ELSE}.") from error
-            raise ModelError(f"{url} answered {error.code}: {error.read(500).decode('utf-8', 'replace')}") from error
-        except OSError as error:
+            reply, content = in_loop(self._transport.post(url, self._headers, body))
+        except NetworkError as error:
             raise ModelError(
                 f"The verifier's server {url} cannot be reached ({error}). Start it, or correct api_base."
             ) from error
+        except CollectionLimitError as error:
+            raise ModelError(str(error)) from error
 
-        if len(content) > MOST_BYTES:
-            raise ModelError(f"{url} answered more than {MOST_BYTES:,} bytes; kraq abandons it.")
+        if reply.status == 404 and url.endswith("/tokenize"):
+            raise ModelError(f"{url} does not exist: the scorer 'wang2024' needs vLLM; {ELSE}.")
+        if not 200 <= reply.status < 300:
+            raise ModelError(f"{url} answered {reply.status}: {content[:500].decode('utf-8', 'replace')}")
         return json.loads(content)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
+from kraq_dspy.errors import CorpusError
 
 # UTF-32's little-endian mark begins with UTF-16's, so it comes first.
 MARKS = (
@@ -31,14 +31,14 @@ class UnreadableTextError(Exception):
 
 
 def refuses_unreadable(reader: Reader) -> Reader:
-    """The reader; where it meets what is not text, or parts nested deeper than the stack, the rest of the file is a bad
-    row."""
+    """The reader; where it meets what is not text, labels that it does not understand, or parts nested deeper than the
+    stack, the rest of the file is a bad row."""
 
     @functools.wraps(reader)
     def read(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         try:
             yield from reader(path, settings)
-        except UnreadableTextError as error:
+        except (UnreadableTextError, CorpusError) as error:
             yield BadRow(str(error))
         except RecursionError:
             yield BadRow("The file has parts within parts without end. Save it again, or take it out of the corpus.")
@@ -55,11 +55,12 @@ class Line:
     problem: str = ""
 
 
-def read_limited(stream: BinaryIO, settings: ReadSettings) -> bytes:
-    """All of a stream. Raises UnreadableTextError when it is empty or larger than `settings.max_bytes`."""
-    data = stream.read(settings.max_bytes + 1)
-    if len(data) > settings.max_bytes:
-        raise UnreadableTextError(settings.too_large(max(len(data), stream.seek(0, 2)), "The file"))
+def read_limited(path: Path, settings: ReadSettings) -> bytes:
+    """All of a file. Raises UnreadableTextError when it is empty or larger than `settings.max_bytes`."""
+    with path.open("rb") as stream:
+        data = stream.read(settings.max_bytes + 1)
+        if len(data) > settings.max_bytes:
+            raise UnreadableTextError(settings.too_large(max(len(data), stream.seek(0, 2)), "The file"))
     if not data:
         raise UnreadableTextError("The file is empty.")
     return data

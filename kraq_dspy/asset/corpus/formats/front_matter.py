@@ -9,10 +9,13 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from kraq_dspy.asset.corpus.formats.decode import decode_source, read_limited
+from kraq_dspy.asset.corpus.formats.rows import ReadSettings
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.label_names import label_column, mentions_labels, near_name
 from kraq_dspy.asset.scope import labels_of
@@ -45,6 +48,13 @@ class FrontMatter:
     rest: str
     block: str = ""
     twice: frozenset[str] = frozenset()
+
+
+def read_source(path: Path, settings: ReadSettings) -> tuple[str, tuple[str, ...]]:
+    """The text of a file, and the labels that its front matter declares. Raises UnreadableTextError, and CorpusError as
+    `front_matter_labels` does."""
+    text = decode_source(read_limited(path, settings), settings)
+    return text, front_matter_labels(text, settings.acl_column, by_function=settings.by_function)
 
 
 def split_front_matter(text: str) -> tuple[Metadata, str]:

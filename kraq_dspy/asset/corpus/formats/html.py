@@ -53,8 +53,7 @@ def read_html(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is `<title>`. What nobody sees is left out, as scripts, navigation, and text that is hidden or struck
     out. Headings are kept with their places, cells of tables in their columns, and items of lists with their numbers.
     """
-    with path.open("rb") as stream:
-        source = decode_page(read_limited(stream, settings), settings)
+    source = decode_page(read_limited(path, settings), settings)
     row = page_row(source, normalised(path.stem))
     yield row or BadRow("The page shows no text; it may be filled in by a script. Save the page as a browser shows it.")
 

@@ -70,8 +70,7 @@ def _lines(path: Path, settings: ReadSettings, *, is_compressed: bool = False) -
 
 
 def _whole(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    with path.open("rb") as stream:
-        content = _parse(decode(read_limited(stream, settings), settings))
+    content = _parse(decode(read_limited(path, settings), settings))
     if isinstance(content, dict):
         yield settings.row(content, "")
         return

@@ -57,8 +57,7 @@ def read_message(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     Attached files and forwarded messages follow as rows of their own, whose metadata name the message
     (`attached_to`). The message lists those that are not read.
     """
-    with path.open("rb") as stream:
-        message = _parsed(read_limited(stream, settings))
+    message = _parsed(read_limited(path, settings))
     rows = list(_rows(message, normalised(path.stem), settings, depth=0))
     yield from rows or [BadRow("The message has no text.")]
 
@@ -178,12 +177,12 @@ def _attached(part: EmailMessage, number: int, settings: ReadSettings, depth: in
     """The rows of an attachment, or why it is not read."""
     kind = part.get_content_type()
     named = " ".join(normalised(part.get_filename() or "").split())
-    if kind == "message/rfc822":
-        inner = _forwarded(part)
+    inner = _forwarded(part) if kind == "message/rfc822" or named.lower().endswith(".eml") else None
+    if inner is not None:
         name = named or "forwarded message"
         if depth == _DEEPEST:
             return [], f"{name!r}, {_DEEPEST} messages deep, not read"
-        return [_keyed(row, f"{number} {name}") for row in _rows(inner, name, settings, depth + 1)], ""
+        return [_keyed(row, f"{number} {name}") for row in _rows(inner, Path(name).stem, settings, depth + 1)], ""
 
     name = named or f"attachment {number}"
     if kind.split("/")[0] in _NOT_TEXT or kind in ("application/pkcs7-signature", "application/pgp-signature"):
@@ -191,38 +190,34 @@ def _attached(part: EmailMessage, number: int, settings: ReadSettings, depth: in
     file_name = Path(name.replace("\\", "/")).name or name
     if not Path(file_name).suffix or named == "":
         file_name += _NAMED_BY_TYPE.get(kind, "")
-    return _read_attached(part, file_name, f"{number} {name}", settings, depth)
+    return _read_attached(part, file_name, f"{number} {name}", settings)
 
 
 def _forwarded(part: EmailMessage) -> EmailMessage:
     """The message inside. Some programs encode it, which the standard forbids, so that the parser has its code as
     text."""
-    inner = part.get_payload(0)
+    inner = part.get_payload(0) if part.is_multipart() else _parsed(_payload(part))
     assert isinstance(inner, EmailMessage)
     encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
     if encoding not in ("base64", "quoted-printable") or inner.keys():
         return inner
     inner["Content-Transfer-Encoding"] = encoding
-    content = inner.get_payload(decode=True)
-    return _parsed(content if isinstance(content, bytes) else b"")
+    return _parsed(_payload(inner))
+
+
+def _payload(part: Message) -> bytes:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
 
 
 def _read_attached(
-    part: EmailMessage, file_name: str, key: str, settings: ReadSettings, depth: int
+    part: EmailMessage, file_name: str, key: str, settings: ReadSettings
 ) -> tuple[list[Row | BadRow], str]:
     from kraq_dspy.asset.corpus.formats.readers import find_reader  # which knows this reader, too
 
-    payload = part.get_payload(decode=True)
-    content = payload if isinstance(payload, bytes) else b""
-    if file_name.lower().endswith(".eml"):
-        inner = _parsed(content)
-        if depth == _DEEPEST:
-            return [], f"{file_name!r}, {_DEEPEST} messages deep, not read"
-        return [_keyed(row, key) for row in _rows(inner, Path(file_name).stem, settings, depth + 1)], ""
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"a{''.join(Path(file_name).suffixes[-2:])[:20].lower()}"
-        path.write_bytes(content)
+        path.write_bytes(_payload(part))
         try:
             rows = list(find_reader(path.name)(path, settings))
         except MissingExtraError as error:
@@ -254,8 +249,7 @@ def _content(part: MIMEPart, settings: ReadSettings) -> str:
     """The text of a part. Where the message names no encoding, or a false one of one byte a letter, it is UTF-8 if it
     can be, as no other text is by chance, else Windows-1252, which programs of mail mean by none. Raises
     UnreadableTextError for another encoding that is false or unknown."""
-    payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
+    data = _payload(part)
     named = str(part.get_content_charset() or "")
     declared = codec_named(named)
     says_little = declared in ("", "cp1252") or declared.startswith(_ONE_BYTE)

@@ -88,8 +88,7 @@ def _title_and_files(package: str) -> tuple[str, list[str]]:
 @refuses_unreadable
 def read_notebook(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """Markdown as it is, code in fences, and what it printed; the title is one of the headings (`title_among`)."""
-    with path.open("rb") as stream:
-        text = decode(read_limited(stream, settings), settings)
+    text = decode(read_limited(path, settings), settings)
     try:
         cells = json.loads(text)["cells"]
         parts = [part for cell in cells for part in _cell(cell) if part.strip()]

@@ -25,8 +25,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     PDFium serves one thread at a time.
     """
     pypdfium2 = import_extra("pypdfium2", "formats", "Reading PDF")
-    with path.open("rb") as stream:
-        data = read_limited(stream, settings)
+    data = read_limited(path, settings)
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:

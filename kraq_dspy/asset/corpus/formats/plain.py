@@ -1,12 +1,11 @@
 """Reads text and Markdown: a file is a document, its front matter the document's metadata."""
 
-import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode_source, read_limited, refuses_unreadable
-from kraq_dspy.asset.corpus.formats.front_matter import front_matter_labels, split_front_matter
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.front_matter import read_source, split_front_matter
 from kraq_dspy.asset.corpus.formats.mail import is_mailbox, read_mailbox
 from kraq_dspy.asset.corpus.formats.markdown_blocks import as_documented, find_headings, title_among
 from kraq_dspy.asset.corpus.formats.markdown_marks import as_read, without_embedded
@@ -14,15 +13,14 @@ from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.rtf import RTF, read_rtf
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.scope import ACL
-from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Heading
 
 
 @refuses_unreadable
 def read_plain(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is the file's name without its extension."""
-    row, raw = _read(path, settings)
-    yield _with_labels(dataclasses.replace(row, text=without_embedded(row.text)), raw, settings)
+    raw, labels = read_source(path, settings)
+    yield Row(without_embedded(normalised(raw)), title=normalised(path.stem), labels=labels)
 
 
 @refuses_unreadable
@@ -30,12 +28,7 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is that of the front matter, or `title_among` the headings; the text keeps its mark-up, but for
     what nobody reads (`as_read`). Front matter becomes metadata.
     """
-    raw = _decoded(path, settings)
-    try:
-        labels = front_matter_labels(raw, settings.acl_column, by_function=settings.by_function)
-    except CorpusError as error:
-        yield BadRow(str(error))
-        return
+    raw, labels = read_source(path, settings)
     fields, text = split_front_matter(raw)
     text = as_documented(as_read(normalised(text)))
     own = ("id", "title", "text", settings.acl_column or ACL)
@@ -43,15 +36,6 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     headings = tuple(find_headings(text))
     title = str(fields.get("title", "")) or title_among(headings, normalised(path.stem))
     yield Row(text, title=title, metadata=metadata, headings=headings, labels=labels)
-
-
-def _with_labels(row: Row, raw: str, settings: ReadSettings) -> Row | BadRow:
-    """The row of a file without front matter by custom, and the labels that it has all the same."""
-    try:
-        labels = front_matter_labels(raw, settings.acl_column, by_function=settings.by_function)
-        return dataclasses.replace(row, labels=labels)
-    except CorpusError as error:
-        return BadRow(str(error))
 
 
 _KNOWN = "txt, md, rst, html, pdf, docx, pptx, xlsx, xls, ods, rtf, epub, eml, mbox, ipynb, csv, json, jsonl, parquet"
@@ -67,34 +51,23 @@ def read_unknown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield from (read_mailbox if is_mailbox(beginning) else read_rtf)(path, settings)
         return
     try:
-        row, raw = _read(path, settings)
+        raw, labels = read_source(path, settings)
     except UnreadableTextError as error:
         yield BadRow(f"The kind of file is not known, and it cannot be read as text: {error} Known: {_KNOWN}.")
         return
-    row = dataclasses.replace(row, text=without_embedded(row.text), title=normalised(path.name))
-    yield _with_labels(row, raw, settings)
+    yield Row(without_embedded(normalised(raw)), title=normalised(path.name), labels=labels)
 
 
 @refuses_unreadable
 def read_marked_up(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """Org and AsciiDoc: the title is one of the headings (`title_among`), the text keeps its mark-up."""
-    row, raw = _read(path, settings)
-    headings = tuple(_headings_marked_by({".org": "*"}.get(path.suffix.lower(), "="), row.text))
-    title = title_among(headings, row.title)
-    yield _with_labels(Row(without_embedded(row.text), title=title, headings=headings), raw, settings)
+    raw, labels = read_source(path, settings)
+    text = normalised(raw)
+    headings = tuple(_headings_marked_by({".org": "*"}.get(path.suffix.lower(), "="), text))
+    title = title_among(headings, normalised(path.stem))
+    yield Row(without_embedded(text), title=title, headings=headings, labels=labels)
 
 
 def _headings_marked_by(mark: str, text: str) -> Iterator[Heading]:
     for match in re.finditer(rf"^({re.escape(mark)}{{1,6}})[ \t]+(\S.*)$", text, re.MULTILINE):
         yield Heading(match.start(), len(match[1]), match[2].strip())
-
-
-def _read(path: Path, settings: ReadSettings) -> tuple[Row, str]:
-    """The file as a row, and its text as it was written. Raises UnreadableTextError."""
-    raw = _decoded(path, settings)
-    return Row(normalised(raw), title=normalised(path.stem)), raw
-
-
-def _decoded(path: Path, settings: ReadSettings) -> str:
-    with path.open("rb") as stream:
-        return decode_source(read_limited(stream, settings), settings)

@@ -12,12 +12,11 @@ from docutils.core import publish_parts
 from docutils.parsers.rst import Directive, directives
 from docutils.parsers.rst.languages import en
 
-from kraq_dspy.asset.corpus.formats.decode import decode_source, read_limited, refuses_unreadable
-from kraq_dspy.asset.corpus.formats.front_matter import front_matter_labels
+from kraq_dspy.asset.corpus.formats.decode import refuses_unreadable
+from kraq_dspy.asset.corpus.formats.front_matter import read_source
 from kraq_dspy.asset.corpus.formats.html import page_row
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
 from kraq_dspy.asset.corpus.normalise import normalised
-from kraq_dspy.errors import CorpusError
 
 _ROLE = re.compile(r":[A-Za-z][\w:+.-]{0,40}:`[~!]?([^`<>\n]{1,200}?)(?:\s*<[^`<>\n]{0,200}>)?`")
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+([\w:+.-]+)::", re.MULTILINE)
@@ -60,13 +59,7 @@ class _Code(_Told):
 @refuses_unreadable
 def read_restructured(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is that of the document; roles are their texts, notes and unknown directives what they hold."""
-    with path.open("rb") as stream:
-        raw = decode_source(read_limited(stream, settings), settings)
-    try:
-        labels = front_matter_labels(raw, settings.acl_column, by_function=settings.by_function)
-    except CorpusError as error:
-        yield BadRow(str(error))
-        return
+    raw, labels = read_source(path, settings)
     for name in set(_DIRECTIVE.findall(raw)):
         if name in _OF_CODE or name.lower() not in en.directives:
             directives.register_directive(name, _Code if name in _OF_CODE else _Told)

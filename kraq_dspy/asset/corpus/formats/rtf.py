@@ -18,8 +18,7 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     with needs("striprtf", "formats", "Reading rtf"):
         from striprtf import striprtf
     to_text: Any = striprtf.rtf_to_text
-    with path.open("rb") as stream:
-        data = read_limited(stream, settings)
+    data = read_limited(path, settings)
     if not data.lstrip().startswith(RTF):
         yield BadRow("The file is no rich text: it does not begin with '{\\rtf'. Give it its right extension.")
         return

@@ -93,8 +93,7 @@ def _opened(path: Path, settings: ReadSettings, limit: TextLimit) -> tuple[Seque
     from kraq_dspy.asset.corpus.formats.sheets_xlsx import read_xlsx
     from kraq_dspy.asset.corpus.formats.zipped import opened_zip
 
-    with path.open("rb") as stream:
-        read_limited(stream, settings)
+    read_limited(path, settings)
     if not zipfile.is_zipfile(path):
         return read_xls(path, limit)
 

@@ -3,8 +3,7 @@
 A file of this kind writes every cell as it is shown, and a cell or row that repeats once, with how often.
 """
 
-import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from xml.etree import ElementTree
 
 from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError
@@ -15,103 +14,99 @@ from kraq_dspy.asset.corpus.formats.zipped import Parts, local_name
 _CELLS = ("table-cell", "covered-table-cell")
 _NOT_TEXT = ("annotation", "annotation-end", "frame", "custom-shape", "tracked-changes", "note", "ruby-text")
 _INVISIBLE = ("collapse", "filter")
-_GROUPS = ("table-row-group", "table-column-group")
+_HOLDERS = (
+    "table-row-group",
+    "table-rows",
+    "table-header-rows",
+    "table-column-group",
+    "table-columns",
+    "table-header-columns",
+)
 
 
 def read_ods(parts: Parts, limit: TextLimit) -> tuple[Sequence[Sheet], list[str]]:
     """The sheets in the order of their tabs. Rows and columns count from 0."""
     try:
-        return _Reader(limit).sheets(parts.read("content.xml")), []
+        content = ElementTree.fromstring(parts.read("content.xml"))
+        hidden_styles = {
+            _attribute(style, "name")
+            for style in _named(content, "style")
+            if any(_attribute(each, "display") == "false" for each in style)
+        }
+        tables = [each for book in _named(content, "spreadsheet") for each in book if local_name(each) == "table"]
+        return [_sheet(table, hidden_styles, limit) for table in tables], []
     except (ElementTree.ParseError, ValueError) as error:
         raise UnreadableTextError(damaged(error).reason) from error
 
 
-class _Reader:
-    def __init__(self, limit: TextLimit) -> None:
-        self._limit = limit
-        self._sheets: list[Sheet] = []
-        self._style = ""
-        self._hidden_styles: set[str] = set()
-        self._n_hidden_groups = 0
-        self._row = self._column = 0
+def _named(content: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
+    return (each for each in content.iter() if local_name(each) == name)
 
-    def sheets(self, content: bytes) -> list[Sheet]:
-        parents: list[ElementTree.Element] = []
-        for event, element in ElementTree.iterparse(io.BytesIO(content), events=("start", "end")):
-            if event == "start":
-                self._begin(element, parents)
-                parents.append(element)
-            else:
-                parents.pop()
-                self._end(element, parents)
-        return self._sheets
 
-    def _begin(self, element: ElementTree.Element, parents: Sequence[ElementTree.Element]) -> None:
-        name = local_name(element)
-        if name == "style":
-            self._style = _attribute(element, "name")
-        elif name == "table" and "table" not in map(local_name, parents):
-            is_hidden = _attribute(element, "style-name") in self._hidden_styles
-            self._sheets.append(Sheet(_attribute(element, "name"), is_hidden=is_hidden))
-            self._row = self._column = 0
-        elif name in _GROUPS:
-            self._n_hidden_groups += _attribute(element, "display") == "false"
-
-    def _end(self, element: ElementTree.Element, parents: Sequence[ElementTree.Element]) -> None:
-        name, is_hidden = local_name(element), self._n_hidden_groups > 0
-        if name == "table-properties" and _attribute(element, "display") == "false":
-            self._hidden_styles.add(self._style)
-        elif name in _GROUPS:
-            self._n_hidden_groups -= _attribute(element, "display") == "false"
-        elif name == "table-column" and self._sheets:
-            self._take_columns(element, self._sheets[-1], is_hidden=is_hidden)
-        elif name == "table-row" and self._sheets and "table-cell" not in map(local_name, parents):
-            self._take_row(element, self._sheets[-1], is_hidden=is_hidden)
-            parents[-1].remove(element)
-
-    def _take_columns(self, element: ElementTree.Element, sheet: Sheet, *, is_hidden: bool) -> None:
-        first = self._column
-        self._column += _repeats(element, "number-columns-repeated")
-        if is_hidden or _attribute(element, "visibility") in _INVISIBLE:
-            sheet.hidden_columns.append((first, self._column - 1))
-
-    def _take_row(self, element: ElementTree.Element, sheet: Sheet, *, is_hidden: bool) -> None:
-        cells: dict[int, str] = {}
-        column = 0
-        for each in element:
-            if local_name(each) not in _CELLS:
-                continue
-            repeats = _repeats(each, "number-columns-repeated")
-            text = "" if each.tag.endswith("}covered-table-cell") else self._written(each, sheet)
-            if text:
-                self._limit.add(len(text) * repeats)
-                cells.update(dict.fromkeys(range(column, column + repeats), text))
-            rows, columns = _repeats(each, "number-rows-spanned"), _repeats(each, "number-columns-spanned")
-            if rows > 1 or columns > 1:
-                sheet.merged.append(Merged((self._row, self._row + rows - 1), (column, column + columns - 1)))
-            column += repeats
+def _sheet(table: ElementTree.Element, hidden_styles: Set[str], limit: TextLimit) -> Sheet:
+    sheet = Sheet(_attribute(table, "name"), is_hidden=_attribute(table, "style-name") in hidden_styles)
+    row = column = 0
+    for element, is_hidden in _columns_and_rows(table):
+        if local_name(element) == "table-column":
+            first, column = column, column + _repeats(element, "number-columns-repeated")
+            sheet.hidden_columns += [(first, column - 1)] if is_hidden else []
+            continue
 
         repeats = _repeats(element, "number-rows-repeated")
-        if cells:
-            self._limit.add(sum(map(len, cells.values())) * (repeats - 1))
-            rows_here = range(self._row, self._row + repeats)
-            sheet.cells.update((row, dict(cells)) for row in rows_here)
-            if is_hidden or _attribute(element, "visibility") in _INVISIBLE:
-                sheet.hidden_rows.update(rows_here)
-        self._row += repeats
+        if cells := _cells(element, row, sheet, limit):
+            limit.add(sum(map(len, cells.values())) * (repeats - 1))
+            rows_here = range(row, row + repeats)
+            sheet.cells.update((each, dict(cells)) for each in rows_here)
+            sheet.hidden_rows.update(rows_here if is_hidden else ())
+        row += repeats
+    return sheet
 
-    def _written(self, cell: ElementTree.Element, sheet: Sheet) -> str:
-        text = on_one_line("\n".join(_text(each) for each in cell if local_name(each) in ("p", "list")))
+
+def _columns_and_rows(
+    parent: ElementTree.Element, *, is_hidden: bool = False
+) -> Iterator[tuple[ElementTree.Element, bool]]:
+    """Those of a table and of its groups, in their order, and whether they are hidden."""
+    for element in parent:
+        hides = (
+            is_hidden or _attribute(element, "display") == "false" or _attribute(element, "visibility") in _INVISIBLE
+        )
+        if local_name(element) in ("table-column", "table-row"):
+            yield element, hides
+        elif local_name(element) in _HOLDERS:
+            yield from _columns_and_rows(element, is_hidden=hides)
+
+
+def _cells(element: ElementTree.Element, row: int, sheet: Sheet, limit: TextLimit) -> dict[int, str]:
+    """The texts of a row by column; the sheet gets its merged cells."""
+    cells: dict[int, str] = {}
+    column = 0
+    for each in element:
+        if local_name(each) not in _CELLS:
+            continue
+        repeats = _repeats(each, "number-columns-repeated")
+        text = "" if local_name(each) == "covered-table-cell" else _written(each, sheet)
         if text:
-            return text
-        kinds = ("string-value", "date-value", "time-value", "boolean-value", "value")
-        value = next((value for kind in kinds if (value := _attribute(cell, kind))), "")
-        formula = _attribute(cell, "formula")
-        has_value = bool(value) or _attribute(cell, "value-type") == "string"
-        if formula and not has_value:
-            sheet.n_formulas += 1
-            return f"={formula.partition('=')[2]}"
-        return on_one_line(value)
+            limit.add(len(text) * repeats)
+            cells.update(dict.fromkeys(range(column, column + repeats), text))
+        rows, columns = _repeats(each, "number-rows-spanned"), _repeats(each, "number-columns-spanned")
+        if rows > 1 or columns > 1:
+            sheet.merged.append(Merged((row, row + rows - 1), (column, column + columns - 1)))
+        column += repeats
+    return cells
+
+
+def _written(cell: ElementTree.Element, sheet: Sheet) -> str:
+    text = on_one_line("\n".join(_text(each) for each in cell if local_name(each) in ("p", "list")))
+    if text:
+        return text
+    kinds = ("string-value", "date-value", "time-value", "boolean-value", "value")
+    value = next((value for kind in kinds if (value := _attribute(cell, kind))), "")
+    formula = _attribute(cell, "formula")
+    has_value = bool(value) or _attribute(cell, "value-type") == "string"
+    if formula and not has_value:
+        sheet.n_formulas += 1
+        return f"={formula.partition('=')[2]}"
+    return on_one_line(value)
 
 
 def _text(element: ElementTree.Element) -> str:

@@ -140,7 +140,7 @@ class _Deck:
             elif name == "br":
                 runs.append((" ", 0))
             elif name in ("AlternateContent", "Choice", "m"):
-                equations = [linear(ElementTree.fromstring(_serialised(each))) for each in child.iter(_MATH)]
+                equations = [linear(each) for each in child.iter(_MATH)]
                 runs.append((" ".join(equations), 0))
         return on_the_line(_joined(runs))
 
@@ -242,9 +242,3 @@ def _diagram(shape: Any) -> list[str]:
             runs = [_run(each) for each in paragraph if each.tag.endswith(("}r", "}fld"))]
             lines.append(on_one_line(on_the_line(_joined([(text, _level(properties)) for text, properties in runs]))))
     return [line for line in lines if line]
-
-
-def _serialised(element: Any) -> str:
-    from pptx.oxml.xmlchemy import serialize_for_reading
-
-    return str(serialize_for_reading(element))

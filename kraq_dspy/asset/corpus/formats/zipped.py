@@ -57,8 +57,7 @@ def check_zip(path: Path, settings: ReadSettings) -> None:
 
     The parts that hold text are read whole, so together they may have ten times `max_bytes`. Pictures are not unpacked.
     """
-    with path.open("rb") as stream:
-        size = len(read_limited(stream, settings))
+    size = len(read_limited(path, settings))
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
