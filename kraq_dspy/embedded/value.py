@@ -32,24 +32,18 @@ _NUMBER = re.compile(
 )
 _NEAR = 4  # words from a number to what it counts
 _KINDS = {
-    "year": (re.compile(r"(?i)\b(?:what|which) year\b"), YEAR),
-    "date": (re.compile(r"(?i)(?:^|[,;] )when\b|\b(?:what|which) (?:date|day|month)\b"), DATE),
-    "number": (re.compile(r"(?i)\bhow many (?P<thing>[\w-]+)"), _NUMBER),
-    "age": (
-        re.compile(r"(?i)\bhow old\b"),
-        re.compile(r"(?<=\bage )\d+\b|(?<=\baged )\d+\b|\b\d+(?=[ -]years?[ -]old\b)"),
-    ),
-    "share": (re.compile(r"(?i)\bpercent"), re.compile(r"\b\d[\d.,]*(?:%| per ?cent\b)")),
+    "year": (r"\b(?:what|which) year\b", YEAR),
+    "date": (r"(?:^|[,;] )when\b|\b(?:what|which) (?:date|day|month)\b", DATE),
+    "number": (r"\bhow many (?P<thing>[\w-]+)", _NUMBER),
+    "age": (r"\bhow old\b", re.compile(r"(?<=\bage )\d+\b|(?<=\baged )\d+\b|\b\d+(?=[ -]years?[ -]old\b)")),
+    "share": (r"\bpercent", re.compile(r"\b\d[\d.,]*(?:%| per ?cent\b)")),
     "price": (
-        re.compile(r"(?i)(?<!by )\bhow much\b|\b(?:cost|price|fee)\b"),
+        r"(?<!by )\bhow much\b|\b(?:cost|price|fee)\b",
         re.compile(r"[$€£]\d[\d.,]*(?: [mb]illion)?|\b\d[\d.,]* (?:euros?|dollars|pounds|crowns)\b"),
     ),
-    "person": (re.compile(r"(?i)(?:^|[,;] )who(?:m|se)?\b"), None),
-    "place": (re.compile(r"(?i)(?:^|[,;] )where\b"), None),
-    "thing": (
-        re.compile(r"(?i)\b(?:what|which)(?: (?:is|was) the name of the)? (?P<thing>(?:[\w'-]+ ){1,5})"),
-        None,
-    ),
+    "person": (r"(?:^|[,;] )who(?:m|se)?\b", None),
+    "place": (r"(?:^|[,;] )where\b", None),
+    "thing": (r"\b(?:what|which)(?: (?:is|was) the name of the)? (?P<thing>(?:[\w'-]+ ){1,5})", None),
 }
 """How each kind is asked for, and what its values look like; names are no pattern. The first that fits counts."""
 DATED = frozenset(("year", "date"))
@@ -160,7 +154,7 @@ def _is_joined(one: str, other: str, sentence: str) -> bool:
 def _asked_kind(question: str) -> tuple[str, str]:
     """The kind of value that is asked for, and what is counted; empty for a question of another form."""
     for kind, (asked, _) in _KINDS.items():
-        if match := asked.search(question):
+        if match := re.search(asked, question, re.IGNORECASE):
             return kind, match.groupdict().get("thing") or ""
     return "", ""
 
