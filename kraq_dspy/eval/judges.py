@@ -260,14 +260,9 @@ def repeats_question(statement: str, question: str, stated: str) -> bool:
         return not stated.rstrip().endswith(_QUESTION_MARKS)
 
     asked, said, words_stated = (content_words(text) for text in (question, statement, stated))
-    if not said or _says_yes_or_no(stated):
+    if not said or words(stated)[:1] in (["yes"], ["no"]):
         return False
     return set(said) <= set(asked) and not set(words_stated) <= set(asked)
-
-
-def _says_yes_or_no(text: str) -> bool:
-    first, *_ = [*words(text), ""]
-    return first in ("yes", "no")
 
 
 def _without_the_question(statements: Sequence[_Judged], question: str, stated: str) -> list[_Judged]:

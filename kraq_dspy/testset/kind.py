@@ -10,8 +10,7 @@ from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in, with_mark
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow
 from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material
-from kraq_dspy.testset.gold_finder import says_all_names, says_answer
-from kraq_dspy.testset.wording import is_about_two
+from kraq_dspy.testset.gold_finder import says_answer
 
 LONGEST_ANSWER = 25
 """Words of an answer, which is copied; nuggets are statements and may be longer."""
@@ -118,18 +117,12 @@ class Kind:
         """Tell what is wrong with answers to a question that is one; "" for nothing."""
         return fault_in_answers(question, answers, texts)
 
-    def has_one_answer(self, question: AskedQuestion) -> bool:
-        """Whether only its answers may answer this question."""
-        return self.is_of_one_fact and not is_about_two(question.question)
-
     def is_source(self, question: AskedQuestion, chunk: Chunk) -> bool:
         """Whether a passage that was asked about is needed for the answer."""
         return True
 
     def answer_in(self, question: AskedQuestion, chunk: Chunk) -> str:
-        """An answer that a pooled passage has; "" for none. Of a question about two names, its sentence about both."""
-        if is_about_two(question.question):
-            return said_of_names(question, chunk)
+        """An answer that a pooled passage has; "" for none."""
         return next((answer for answer in question.answers if says_answer(answer, chunk.passage)), "")
 
     def lacks_gold(self, passages: Sequence[GoldPassage]) -> str:
@@ -139,12 +132,6 @@ class Kind:
     def row(self, row: TestsetRow, question: AskedQuestion) -> TestsetRow:
         """Return the row with its answers and documents in the columns of its kind."""
         return row
-
-
-def said_of_names(question: AskedQuestion, chunk: Chunk) -> str:
-    """The first sentence of a passage that has all names that the question asks about; "" for none."""
-    names = [name for name in question.material.inputs["about"] if name in question.question]
-    return says_all_names(names, chunk.passage)
 
 
 def texts_of(inputs: Mapping[str, Any]) -> list[str]:

@@ -62,6 +62,10 @@ class Testset:
         pandas = import_extra("pandas", "pandas", "Testset.to_pandas")
         return pandas.DataFrame([as_line(row) for row in self.rows])
 
+    def with_row(self, row: TestsetRow) -> "Testset":
+        """The set with the row behind the others, and without another one of its id."""
+        return dataclasses.replace(self, rows=(*(each for each in self.rows if each.id != row.id), row))
+
     def save(self, path: str | Path) -> Path:
         """A JSON line each, which `kraq eval INDEX FILE` reads; an earlier file is replaced."""
         place = Path(path)

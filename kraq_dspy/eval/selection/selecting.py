@@ -101,7 +101,10 @@ def select(
     ('hybrid, 300 tokens, k 10', 0.914)
     """
     plan, settings = plan or SelectionPlan(), settings or Settings()
-    _require_corpus(corpus)
+    if isinstance(corpus, str | Path) and (Path(corpus) / "manifest.json").is_file():
+        raise ConfigError(
+            f"{str(corpus)!r} is an index, whose chunks are cut already. Give the documents that it was made from."
+        )
     title = f"{_title(corpus, 'corpus')}-{_title(questions, 'questions')}"
     examples = read_questions(questions, columns, encoding=encoding)
     items = list(opening.documents_of(corpus, settings))
@@ -111,7 +114,10 @@ def select(
     made_half = about_made(examples).get("made_half", {})
     if human is not None:
         require_halves(examples)
-        examples += _human(human, documents, chosen_metric, columns, encoding, notes)
+        remarks: list[str] = []
+        _, with_gold = _with_gold(read_questions(human, columns, encoding=encoding), documents, chosen_metric, remarks)
+        notes += [f"Of human questions: {each}" for each in remarks]
+        examples += as_human(with_gold)
     plan = _fair_plan(plan, examples, documents, notes)
     random.Random(plan.seed).shuffle(examples)
 
@@ -140,14 +146,17 @@ def select(
             encoder,
             models,
             deadline,
+            stack,
         )
-        race = Race(plan, examples, chosen_metric, indexes, writer, deadline, prices_of(settings), stack)
+        race = Race(plan, examples, chosen_metric, indexes, writer, deadline, prices_of(settings))
         finalists = race.run(plan.candidates(needs_graph=False))
         finalists += _with_graph(race, finalists, settings, limits)
-        complete = _complete(race, finalists)
-        tried = _tried(race, complete, plan)
+        tried = _tried(race, finalists, plan)
         if not tried:
-            raise _nothing_asked(race)
+            reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
+            raise EvaluationError(
+                f"kraq could not ask any candidate: {reasons}. It keeps what is done; the same command resumes."
+            )
         summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
 
     for each in tried:
@@ -163,29 +172,12 @@ def select(
         questions=_shown(questions, "test.jsonl"),
         folder=None if out is None else Path(out),
         summary=summary,
-        are_made=all(map(_is_made, examples)),
+        are_made=all(
+            example.metadata.keys() >= MADE and example.metadata.get("model") != PERSON for example in examples
+        ),
         columns=columns,
         made_half=made_half,
     )
-
-
-def _is_made(example: Example) -> bool:
-    """Whether kraq made the question, and no person wrote it."""
-    return example.metadata.keys() >= MADE and example.metadata.get("model") != PERSON
-
-
-def _nothing_asked(race: Race) -> EvaluationError:
-    reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
-    return EvaluationError(
-        f"kraq could not ask any candidate: {reasons}. It keeps what is done; the same command resumes."
-    )
-
-
-def _require_corpus(corpus: Corpus) -> None:
-    if isinstance(corpus, str | Path) and (Path(corpus) / "manifest.json").is_file():
-        raise ConfigError(
-            f"{str(corpus)!r} is an index, whose chunks are cut already. Give the documents that it was made from."
-        )
 
 
 def _with_gold(
@@ -220,24 +212,6 @@ def _with_gold(
         says, are = ("names", "is") if left_out == 1 else ("name", "are")
         notes.append(f"{counted(left_out, 'question')} {says} {lacking}, and {are} left out.")
     return kind, usable
-
-
-def _human(
-    human: QuestionSource,
-    documents: Sequence[Document],
-    metric: str,
-    columns: QuestionColumns,
-    encoding: str,
-    notes: list[str],
-) -> list[Example]:
-    """Human questions that the metric is defined for, as rows beside a test set.
-
-    Raises EvaluationError for too few, ConfigError and EvaluationError as `_with_gold` does.
-    """
-    remarks: list[str] = []
-    _, with_gold = _with_gold(read_questions(human, columns, encoding=encoding), documents, metric, remarks)
-    notes += [f"Of human questions: {each}" for each in remarks]
-    return as_human(with_gold)
 
 
 def _fair_plan(
@@ -310,22 +284,15 @@ def _unaffordable(race: Race, settings: Settings, limits: Limits | None) -> str:
     )
 
 
-def _complete(race: Race, finalists: Sequence[Candidate]) -> list[Candidate]:
-    """Those that were asked most questions; the others are dropped."""
+def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
+    """The candidates that were asked most questions, with the difference of each to the best, the chosen one first; the
+    others are dropped."""
     counts = {candidate: len(race.scores(candidate)) for candidate in finalists}
     n_questions = max(counts.values(), default=0)
-
-    complete = []
-    for candidate, n_asked in counts.items():
-        if 0 < n_asked == n_questions:
-            complete.append(candidate)
-        else:
+    complete = [candidate for candidate, n_asked in counts.items() if 0 < n_asked == n_questions]
+    for candidate in finalists:
+        if candidate not in complete:
             race.dropped.setdefault(candidate.name, "the time was over")
-    return complete
-
-
-def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
-    """The candidates with the difference of each to the best, the chosen one first."""
     if not complete:
         return ()
     order = race.ranked(complete)

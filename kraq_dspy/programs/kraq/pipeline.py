@@ -328,7 +328,7 @@ class KRAQ(SavableModule):
         async for done in steps.map("ask", "generator", self.ask, items(), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
             wording = Wording(done.prediction.question, done.model)
-            if not asked_by.is_usable(wording.text, wording.model, instructions):
+            if not asked_by.is_usable(wording.text, instructions):
                 wording = asked_by.template(community, summary) or wording
             if wording == Wording(NOTHING_NAMED, EMBEDDED):
                 continue  # nothing is asked if nothing is known
