@@ -26,8 +26,8 @@ class LlamaIndexRetriever(BaseRetriever):
         **options: options of LlamaIndex's `BaseRetriever`.
 
     Raises:
-        ValueError: for a `k` below 1, and at a call for an empty question.
-        IndexStateError: at a call, for a closed index.
+        ValueError: for a `k` below 1, or when called with an empty question.
+        IndexStateError: when called after the index was closed.
 
     A node of LlamaIndex is a chunk of kraq, with the same id and span. The source of a node is the document.
 

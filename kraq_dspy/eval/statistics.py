@@ -87,8 +87,9 @@ def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int =
     Returns:
         The mean and the ends of the interval, in the unit of the scores.
 
-    Scores of questions are often skewed, so a percentile interval would be off. If all scores are the same share, the
-    ends are those of Wilson's interval (1927). Equal scores outside of [0, 1] have an interval of width 0.
+    Scores of questions are often skewed. For skewed scores, BCa intervals are more accurate than percentile
+    intervals. If all scores are equal and in [0, 1], the function returns Wilson's interval (1927). If all scores are
+    equal and outside of [0, 1], the interval has width 0.
 
     >>> bootstrap_mean([1, 1, 0, 1, 1, 1, 0, 1]).estimate
     0.75
@@ -284,9 +285,10 @@ def permutation_test(system: Scores, baseline: Scores, *, resamples: int = RESAM
     Returns:
         The test, with its p in (0, 1].
 
-    Under the null hypothesis, the two scores of a question may be swapped. The test is exact if there are
-    fewer swaps than `resamples`. Otherwise p is (count + 1) / (resamples + 1), which is never 0 (Phipson and
-    Smyth, 2010).
+    The test swaps the two scores of some questions, and computes the mean difference again. If there are at most
+    `resamples` ways to swap, the test tries all of them and p is exact. Otherwise the test draws `resamples` ways at
+    random. Then p is (extreme + 1) / (resamples + 1), where `extreme` counts the draws with at least the observed
+    difference (Phipson and Smyth, 2010).
 
     >>> permutation_test([1, 1, 0, 1], [0, 1, 0, 0]).p_value
     0.5
@@ -345,7 +347,7 @@ def compare(system: Scores, baseline: Scores, *, seed: int = 0) -> Comparison:
         seed: the random seed of intervals and test.
 
     Returns:
-        Both means and their difference with 95 % intervals, and the paired randomization test.
+        Both means, the difference, a 95 % interval of each, and the paired randomization test.
 
     >>> compare([1, 1, 0, 1], [0, 1, 0, 0]).difference.estimate
     0.5

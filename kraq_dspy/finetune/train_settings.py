@@ -22,7 +22,8 @@ class TrainSettings(Checked):
         accumulate: batches in one step.
         epochs: passes over the examples.
         max_tokens: the most tokens of an example; longer ones are left out.
-        held_out: the share of examples to evaluate on, four times an epoch, with a checkpoint after each.
+        held_out: the share of examples to evaluate on. The training evaluates four times an epoch, and saves a
+            checkpoint each time.
         seed: the random seed of split, order and weights.
 
     The loss counts only the tokens of the reply, with field markers and end.

@@ -94,7 +94,7 @@ class CombinedRetriever(Retrieving):
     Raises:
         ValueError: for an option out of range.
         TypeError: if `retrieve` is not a retriever, or `questions` are not questions.
-        IndexStateError: at a call, if the index has no questions and `alpha` is below 1.
+        IndexStateError: when called, if the index has no questions and `alpha` is below 1.
 
     The hits of the question come first. Then come the hits of each auxiliary question, the nearest question first.
     Such a hit has the `why` "auxiliary" and the auxiliary question as `query`. Each search leaves out passages that
@@ -163,8 +163,8 @@ class CombinedRetriever(Retrieving):
 
 
 class NearestQuestions(SharedByCopies):
-    """Finds the stored questions nearest to a question, by the cosine of embeddings. It skips questions marked
-    as duplicates.
+    """Finds the stored questions nearest to a question, by the cosine of embeddings. It skips questions marked as
+    duplicates.
 
     Args:
         questions: the source of the questions (`space.index`).
@@ -173,7 +173,7 @@ class NearestQuestions(SharedByCopies):
         filters: conditions on the questions, such as `{"level": 0}`; None for all.
 
     Raises:
-        IndexStateError: at a call, if the store holds no question.
+        IndexStateError: when called, if the store holds no question.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

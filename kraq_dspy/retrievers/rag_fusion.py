@@ -31,8 +31,9 @@ class RAGFusionRetriever(FusedSearches):
     Raises:
         ValueError: for an option out of range.
 
-    The model writes the variants at query time and does not see the corpus. The KRAQ paper (section 6) and the thesis
-    (2.5.2) name this difference from `combined`.
+    The model writes the variants at query time and does not see the corpus. The retriever `combined` searches with
+    questions that were made from the corpus in advance; the KRAQ paper (section 6) and the thesis (2.5.2) compare
+    both ways.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

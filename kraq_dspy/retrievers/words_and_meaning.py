@@ -27,7 +27,7 @@ class DenseRetriever(Retrieving):
 
     Args:
         chunks: the source of the passages (`space.index`).
-        vectors: the store with the embeddings of the chunks, made by `embedder`.
+        vectors: the store that searches by embeddings. `embedder` made the embeddings.
         embedder: the encoder of the questions.
 
     `score` is the cosine of question and passage, in [-1, 1].
@@ -55,7 +55,7 @@ class BM25Retriever(Retrieving):
 
     Args:
         chunks: the source of the passages (`space.index`).
-        vectors: the store with the words of the chunks (`space.index.chunk_vectors`).
+        vectors: the store that searches by words (`space.index.chunk_vectors`).
 
     `score` is the BM25 score, above 0 and without an upper bound. Chunks that share no word with the question are not
     found, so there may be fewer than `k` hits.
@@ -89,7 +89,7 @@ class HybridRetriever(Retrieving):
 
     Args:
         chunks: the source of the passages (`space.index`).
-        vectors: the store with embeddings and words of the chunks (`space.index.chunk_vectors`).
+        vectors: the store that searches by embeddings and by words (`space.index.chunk_vectors`).
         embedder: the encoder of the questions.
         weight: the weight of meaning, in [0, 1]: the paper's lambda. The paper uses 0.8; 0.5 found more on musique.
         okapi: the weight of a further term, 0 or more: BM25 score / best BM25 score. The paper has no such term.

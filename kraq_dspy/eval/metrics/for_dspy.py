@@ -217,7 +217,7 @@ def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: st
         The metric.
 
     Raises:
-        EvaluationError: at a call, for a value that is not a finite number.
+        EvaluationError: when the metric is called and `function` returns no finite number.
 
     >>> own_metric(lambda example, prediction: len(prediction.answer) < 20, name="short").name
     'short'

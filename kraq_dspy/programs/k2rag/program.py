@@ -248,7 +248,7 @@ class NaiveGraphRAG(SavableModule):
     """Answers only from a graph's account of the question: the baseline of the K2RAG paper.
 
     Args:
-        knowledge: gathers the graph's facts near the question.
+        knowledge: gathers what the graph says about the question.
         signature: a signature, or instructions, for the step that answers.
 
     Raises:

@@ -27,7 +27,7 @@ class Shorten(SavableModule):
         least_tokens: the least length of the result, in tokens.
 
     Raises:
-        ValueError: for an option out of range, and at a call for an empty result.
+        ValueError: for an option out of range, or when called, if the result is empty.
 
     The module shortens a long text piece by piece. If the result is longer than the text, the module returns the text
     unchanged.
