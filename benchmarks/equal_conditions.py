@@ -30,6 +30,7 @@ import numpy as np
 from default_program import sample
 
 from kraq_dspy.eval.datasets import Dataset, load_dataset, load_local
+from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.papers.audits.diversity import communities_of_chunks, diversity_of
 from kraq_dspy.papers.tables.indexes import prepare_index, prepared
@@ -124,7 +125,9 @@ def measure(dataset: Dataset, out: Path, settings: Settings, embedder: Embedder)
                 for k in budgets:
                     for system, search in systems.items():
                         hits = search(example.question, k, vector)
-                        values = diversity_of(space, hits, example, communities)
+                        values = diversity_of(space, hits, communities)
+                        documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
+                        values["recall"] = recall_at_k(example.supporting_ids, documents, None)
                         for measure in MEASURES:
                             of_system = scores.setdefault(f"{name}@{k}, {measure}", {})
                             of_system.setdefault(system, []).append(values[measure])

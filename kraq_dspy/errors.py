@@ -53,12 +53,11 @@ class UntrustedError(KraqError):
 
 
 class ScopeError(KraqError):
-    """A question to an index with labels has no scope, or asks for what its scope does not
-    allow."""
+    """A question to an index with labels has no scope, or the scope does not allow the request."""
 
 
 class CorpusError(KraqError):
-    """A corpus without usable text: the path does not exist, or kraq rejected every file in it."""
+    """A corpus without usable text: the path does not exist, or kraq rejected every file."""
 
 
 class IndexStateError(KraqError):
@@ -74,7 +73,7 @@ class IndexLockedError(IndexStateError):
 
 
 class EncoderMismatchError(IndexStateError):
-    """The index was built with another sentence encoder than the one it was opened with."""
+    """The sentence encoder that opens the index is not the encoder that made the index."""
 
 
 class UnknownRecordError(IndexStateError, KeyError):
@@ -91,7 +90,7 @@ class UnembeddableError(ModelError):
     """An encoder could not embed some of the texts.
 
     `vectors` has a row for each text; the rows of failed texts are zeros. `reasons` has the reason for each failed
-    text, by its position.
+    text, by the position of the text.
     """
 
     def __init__(self, message: str, vectors: Any, reasons: Mapping[int, str]) -> None:
@@ -101,7 +100,7 @@ class UnembeddableError(ModelError):
 
 
 class MissingLogprobsError(ModelError):
-    """A model whose answers have no token log-probabilities, though a score needs them."""
+    """A score needs log-probabilities of tokens, but the model returns none."""
 
 
 class BudgetExceededError(ModelError):
@@ -130,8 +129,7 @@ class FaqConflictError(FaqError):
 
 
 class WorseProgramError(KraqError):
-    """An optimized program that scores lower than its original; kraq saves it only if you force
-    it to."""
+    """An optimized program scores lower than the original program. kraq saves it only with `force`."""
 
 
 class TrainingError(KraqError):
@@ -147,7 +145,7 @@ class MissingExtraError(KraqError, ImportError):
 
     Args:
         package: the name of the package.
-        extra: the extra of kraq-dspy that installs it; "" if a default installation has it.
+        extra: the extra of kraq-dspy that installs the package; "" for a package of the default installation.
         purpose: what needs the package.
     """
 

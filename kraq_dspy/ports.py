@@ -34,10 +34,10 @@ always works."""
 
 
 class Embedder(Protocol):
-    """Turns text into vectors whose dot product is their similarity.
+    """Turns texts into vectors. The dot product of two vectors is the similarity of the texts.
 
-    [question] = embedder.encode_queries(["Who wrote Don Juan?"])
-    scores = embedder.encode_passages(passages) @ question
+    [question] = embedder.encode_queries(["Who wrote Don Juan?"]) scores = embedder.encode_passages(passages) @
+    question
     """
 
     @property
@@ -116,7 +116,8 @@ class VectorSearch(Protocol):
 
 
 class VectorStore(VectorSearch, Protocol):
-    """Stores points (id, vector, text, payload), and finds them by vector or by words. Ids are `content_id` strings.
+    """Stores points (id, vector, text, payload), and finds points by vector or by words. Ids are `content_id`
+    strings.
 
     Safe for threads. One process at a time may write to an embedded store; any number may read.
 
@@ -374,7 +375,7 @@ class IndexView(ChunkSource, QuestionSource, Protocol):
 
 
 class Space(Protocol):
-    """An open index, as the declarations of programs and retrievers see it. A `Workspace` is one.
+    """An open index, as programs and retrievers see it. A `Workspace` is a space.
 
     A space shows the whole index, or only the documents that a scope may read. A program that uses nothing else
     cannot read other documents. A method that needs a preparation raises IndexStateError, which names the command.

@@ -46,7 +46,7 @@ def _brief(text: str, length: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of a document. Its section begins at `start`.
+    """A heading of a document. The section below the heading begins at `start`.
 
     Attributes:
         start: position in the document's text, in characters from 0.
@@ -67,16 +67,16 @@ class Document:
     """One text of the corpus.
 
     Attributes:
-        id: the corpus gives it; unique in an index.
+        id: the id in the corpus; unique in an index.
         title: "" if there is none.
         text: the whole text, normalized to NFC.
-        source: its file, relative to the loaded folder; "" for a text from Python.
-        metadata: further columns of its row; retrievers filter by them.
+        source: the file, relative to the loaded folder; "" for a text from Python.
+        metadata: the further columns of a table; retrievers can filter by these.
         headings: headings of Markdown, a web page or a PDF's outline, in reading order.
-        left_out: lines of a web page outside its text, such as menus. For an office file or a mail,
-            sentences about hidden or unread parts ("1 hidden row of sheet 'Fares'").
-        labels: who may read it (`Scope`). Once one document of an index has labels, only the owner
-            reads documents without any.
+        left_out: lines of a web page that kraq left out, such as menus. For an office file or a mail, sentences about
+            hidden or unread parts ("1 hidden row of sheet 'Fares'").
+        labels: who may read the document (`Scope`). Once one document of an index has labels, only the owner reads
+            documents without any.
 
     >>> Document("ada", "Ada Lovelace", "Ada wrote notes.", metadata={"year": 1843})
     Document('ada', 'Ada Lovelace', 16 characters)
@@ -106,15 +106,15 @@ class Chunk:
     Attributes:
         id: a hash of the document's id, the title and the text.
         document_id: the document's id.
-        position: number of the chunk in its document, from 0.
-        start: its first character in the document's text.
-        end: the character after its last one.
+        position: the number of the chunk in the document, from 0.
+        start: the position of the first character in the document's text.
+        end: the position after the last character.
         text: the passage.
         n_tokens: tokens of the text (cl100k_base).
         title: the document's title.
         metadata: the document's metadata.
-        headings: first the sections that contain the beginning of the text, from broad to narrow;
-            then the headings inside the text.
+        headings: first the sections that contain the beginning of the text, from broad to narrow; then the headings
+            inside the text.
 
     >>> Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4, title="Ada Lovelace").passage
     'Ada Lovelace\\nAda wrote notes.'
@@ -197,16 +197,16 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A node of the graph: one thing, with all spellings of its name.
+    """A node of the graph: one thing with a name.
 
     Attributes:
         id: a hash of the name.
         name: the most frequent spelling.
         type: such as "person"; "phrase" for a noun phrase that a parser found.
-        description: what the passages say about it; "" if they say nothing.
+        description: what the passages say about the entity; "" if they say nothing.
         names: every spelling that kraq merged, `name` first.
-        chunk_ids: the passages that name it, in reading order.
-        degree: the number of its relationships.
+        chunk_ids: the passages that name the entity, in reading order.
+        degree: the number of relationships.
 
     >>> Entity("e1", "Ada Lovelace", "person", "She wrote notes.", ("Ada Lovelace", "Ada"), ("c1",))
     Entity('Ada Lovelace', 'person', 1 chunk)
@@ -229,13 +229,13 @@ class Relationship:
     """A directed edge between two entities.
 
     Attributes:
-        id: a hash of its ends and its predicate.
-        source_id: the entity at which it begins.
-        target_id: the entity at which it ends.
+        id: a hash of both entities and the predicate.
+        source_id: the entity at the beginning.
+        target_id: the entity at the end.
         predicate: a verb or a short phrase, such as "met".
-        description: what the passages say about it.
-        weight: how often the corpus states it.
-        chunk_ids: the passages that state it, in reading order.
+        description: what the passages say about the relationship.
+        weight: how often the corpus states the relationship.
+        chunk_ids: the passages that state the relationship, in reading order.
 
     >>> Relationship("r1", "e1", "e2", "met", "Ada met Charles.", 2.0, ("c1", "c4")).predicate
     'met'
@@ -258,7 +258,7 @@ class Claim:
         id: a hash of the entities, the statement and the passage.
         entity_id: the entity that the fact is about.
         statement: the fact, as a sentence.
-        chunk_id: the passage that states it.
+        chunk_id: the passage that states the fact.
         object_id: a second entity; None if the fact is about one entity.
 
     >>> sorted(Claim("f1", "e1", "Ada met Charles in 1833.", "c1", object_id="e2").pair)
@@ -298,18 +298,18 @@ class Merge:
 class Community:
     """Entities that are linked more to each other than to the rest of the graph.
 
-    A community that Leiden does not split has no children; deeper levels do not repeat it. On level
-    0, the entities of a document that nothing links beyond one chunk form one community.
+    If Leiden does not split a community, the community has no children and appears on one level only. Some entities
+    have links only within their own passage. On level 0, all such entities of a document are in one community.
 
     Attributes:
-        id: a hash of its entities.
+        id: a hash of the entities.
         level: 0 is the broadest.
-        parent_id: the community that it is a part of; None on level 0.
-        child_ids: its parts on the next level; () for a leaf.
-        entity_ids: its entities.
-        relationship_ids: the relationships between its entities.
-        chunk_ids: the passages that state its relationships, and those of its entities without a
-            relationship, in reading order.
+        parent_id: the community on the level above; None on level 0.
+        child_ids: the communities on the level below; () for a leaf.
+        entity_ids: the entities in the community.
+        relationship_ids: the relationships between these entities.
+        chunk_ids: the passages that state these relationships, and the passages with entities without a relationship,
+            in reading order.
 
     >>> Community("m1", 0, None, (), ("e1", "e2"), ("r1",), ("c1",)).is_leaf
     True
@@ -365,8 +365,8 @@ class Summary:
         community_id: the community.
         title: a few words.
         text: the summary.
-        findings: its key facts.
-        model: the model that wrote it, or the import that it came from.
+        findings: the key facts.
+        model: the model that wrote the summary, or the import.
 
     >>> Summary("m1", "Ada and Charles", "They worked on an engine.")
     Summary('Ada and Charles', 'They worked on an engine.')
@@ -387,20 +387,20 @@ class Question:
     """A representative question about a community, or about random passages.
 
     Attributes:
-        id: a hash of its text and its group.
+        id: a hash of the text and the group of passages.
         text: the question.
         source: "kraq" for a community, "random" for random passages.
         community_id: the community; None for random passages.
         level: the community's level; -1 for random passages.
-        chunk_ids: the group of passages that it stands for.
+        chunk_ids: the passages of the community, or the random passages.
         document_ids: the documents of these passages.
-        model: the model that wrote it; "parse" for the parser, "topic" if the text is only a topic.
+        model: the model that wrote the question; "parse" for the parser, "topic" if the text is only a topic.
         duplicate_of: the id of an earlier question that asks the same; None if there is none.
-        names: the central entities of the group, the most central first.
-        evidence: the passages of the group that answer it, best first.
-        evidence_by: how kraq knows the evidence. "statements": a statement of the passage answers
-            the question. "mentions": the passage has all its words. "search": a search for the
-            question finds the passage. "judge": a model confirmed the passage.
+        names: the central entities of these passages, the most central first.
+        evidence: the passages among `chunk_ids` that answer the question, best first.
+        evidence_by: how kraq knows the evidence. "statements": a statement of the passage answers the question.
+            "mentions": the passage has all its words. "search": a search for the question finds the passage. "judge":
+            a model confirmed the passage.
 
     >>> question = Question("q1", "Who met Ada?", "kraq", "m1", 0, ("c1", "c2"), ("ada",), evidence=("c2",))
     >>> question.share, question.with_names(8)
@@ -442,14 +442,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that a retriever found. A prompt shows a hit as its passage, so you can pass a list of
-    hits to a `dspy.Predict`.
+    """A passage that a retriever found. A prompt shows a hit as its passage, so you can pass a list of hits to a
+    `dspy.Predict`.
 
     Attributes:
         chunk: the passage.
-        score: grows with relevance; its scale is the retriever's own.
-        query: the text that found it: the user's question or an auxiliary one.
-        why: how it was found, in one word ("dense", "bm25", "auxiliary", ...).
+        score: grows with relevance. The scale depends on the retriever.
+        query: the text of the search: the user's question or an auxiliary question.
+        why: the kind of search, in one word ("dense", "bm25", "auxiliary", ...).
 
     >>> Hit(Chunk("c1", "ada", 0, 0, 16, "Ada wrote notes.", 4), 0.5, "Who wrote notes?")
     Hit(0.500, 'ada', 'Ada wrote notes.', 'dense')
@@ -597,11 +597,11 @@ class GoldPassage:
     Attributes:
         chunk_id: the passage.
         document_id: its document.
-        start: its first character in the document's text.
-        end: the character after its last one.
+        start: the position of the first character in the document's text.
+        end: the position after the last character.
         text_hash: a hash of its text.
-        found_by: "source" if the question came from the passage, "twin" if the passage has nearly
-            the text of a source; otherwise the retrievers that found it.
+        found_by: "source" if the question came from the passage, "twin" if the passage has nearly the text of a
+            source; otherwise the retrievers that found it.
 
     >>> GoldPassage("c1", "ada", 0, 16, "5f3a", ("source",)).found_by
     ('source',)
@@ -625,24 +625,24 @@ class TestsetRow:
     """A question to measure a retrieval system with, and the evidence that answers it.
 
     Attributes:
-        id: a hash of its kind and its text.
+        id: a hash of the kind and the question.
         question: the question.
-        type: its kind ("fact", "bridge", "unanswerable", ...).
+        type: the kind of question ("fact", "bridge", "unanswerable", ...).
         answers: right answers, any of which is enough; () if the documents have none.
-        answer_items: the items of a list, each with its spellings.
-        supporting_ids: the documents that answer it.
-        hidden_documents: the documents without which it has no answer.
+        answer_items: the items of a list, each with all spellings.
+        supporting_ids: the documents that answer the question.
+        hidden_documents: documents to hide, so that the question has no answer.
         nuggets: statements that a good answer to a broad question makes.
         passages: the gold passages.
-        community_id: the community that it is about; None if there is none.
+        community_id: the community that the question is about; None without one.
         community_level: the level of this community; -1 without one.
-        overlap: share of its words that its passages contain, in [0, 1].
-        solved_by: the retrievers that found all of its documents when kraq made it.
-        model: the model that wrote it, or put the parser's question into other words.
-        checks: the checks that it passed.
-        status: "new", "approved", "rejected" or "stale" (a passage has changed). `kraq eval` skips
-            rejected and stale rows.
-        half: "made" if it was made of statements, "own" for a question of the index, "" for others.
+        overlap: the share of the question's words that the passages contain, in [0, 1].
+        solved_by: the retrievers that found all of these documents when kraq made the row.
+        model: the model that wrote the question, or put the parser's question into other words.
+        checks: the checks that the row passed.
+        status: "new", "approved", "rejected" or "stale" (a passage has changed). `kraq eval` skips rejected and stale
+            rows.
+        half: "made" for a question made of statements, "own" for a question of the index, "" for others.
 
     >>> TestsetRow("t1", "Who met Ada?", "fact", ("Charles",), supporting_ids=("ada",)).is_answerable
     True
@@ -686,8 +686,7 @@ class Failure:
         item_id: the record's id; in the stage "load" a file name.
         reason: the message of the error.
         attempts: how often kraq tried.
-        where: names the item for people: the file and passage, or the topic of a community. Only
-            reports set it.
+        where: the item in words: the file and passage, or the topic of a community. Only reports have this field.
 
     >>> Failure("load", "notes.txt", "The file is empty.").attempts
     1
@@ -708,7 +707,7 @@ Record: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls to language models, and their tokens. `+` adds two usages up; `-` gives the difference.
+    """Calls to language models, and the tokens of these calls. `+` adds two usages up; `-` gives the difference.
 
     Attributes:
         calls: the number of calls.

@@ -607,7 +607,7 @@ def read_settings(path: Path | None = None) -> Settings:
         settings = read_settings(Path("kraq.toml"))
 
     Args:
-        path: the file. Its values win over its preset.
+        path: the file. Values in the file have priority over a preset in the file.
 
     Returns:
         The settings; without a file, the defaults.

@@ -59,15 +59,15 @@ class RetrieverSpec(Generic[Options]):
 
     Args:
         name: the name, as in `--retriever NAME`.
-        help: what it finds, in a sentence.
+        help: what the retriever finds, in a sentence.
         make: makes the retriever: `make(space, options)`, where `space` is an opened index.
         class_name: the name of the retriever's class.
-        options: the dataclass of its options.
+        options: the dataclass of the retriever's options.
         argument: the option that may follow the name after a colon, as in "cross-encoder:MODEL".
         prepared: what `kraq precompute` must have made.
-        role: the role whose model it calls, if it calls one.
-        source: the paper that it is from.
-        needs_graph: whether it needs the graph, or questions or reports made of it. `kraq select` tries such
+        role: the role whose model the retriever calls; "" if it calls no model.
+        source: the paper behind the retriever.
+        needs_graph: whether the retriever needs the graph, questions or summaries. `kraq select` tries such
             retrievers last.
 
     >>> RetrieverSpec("dense", "Passages with the nearest embeddings.", make_dense, "DenseRetriever")  # doctest: +SKIP
@@ -95,25 +95,25 @@ class ProgramSpec(Generic[Options, Part]):
 
     Args:
         name: the name, as in `--program NAME`.
-        help: what it does, in a sentence.
+        help: what the program does, in a sentence.
         make: makes the program: `make(space, part, options)`, where `space` is an opened index.
         class_name: the name of the program's class.
-        options: the dataclass of its options.
-        takes: what `part` is: "retriever", "program" or "nothing". The option `over` names the other program, which
-            gets all options that this one does not have.
-        prepared: what `kraq precompute` makes for it.
+        options: the dataclass of the program's options.
+        takes: what `part` is: "retriever", "program" or "nothing". If `part` is a program, the option `over` names
+            this program. The program in `part` gets all options that are not in `options`.
+        prepared: what `kraq precompute` makes for the program.
         needs_prepared: reads from the options whether the program needs `prepared`.
-        role: the role whose model its steps call.
+        role: the role whose model the steps call.
         roles: the steps that call another role's model, by attribute.
         budget: reads the number of passages of a question from the options.
         calls_at_once: reads the number of concurrent model calls from the options.
         settings: sections of kraq.toml that the program reads, besides roles.
-        keys: keys of its prediction besides `answer`, `hits` and `timings`.
+        keys: keys of the prediction besides `answer`, `hits` and `timings`.
         seconds: reads the seconds by stage from a prediction.
         notes: makes lines that say what a prediction rests on. Without it, `keys` are shown.
         measured: options to measure the program with, if they differ from the defaults.
         paper_retriever: the retriever in the papers' tables; elsewhere it is the default of the index.
-        source: the paper that it is from.
+        source: the paper behind the program.
 
     >>> ProgramSpec("quoting", "Answers with a quotation.", make, "QuotingRAG", QuotingOptions)  # doctest: +SKIP
     """

@@ -60,9 +60,9 @@ class ProgramState:
 
 
 class SavableModule(dspy.Module):
-    """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads this file.
+    """A module with `save` and `load` for the files of `kraq optimize`.
 
-    `save` includes compiled parts of the module, which DSPy's own `save` leaves out. It does not include models.
+    `save` includes compiled parts of the module, which DSPy's own `save` leaves out. `save` does not include models.
     """
 
     __signature__: inspect.Signature | None
@@ -114,10 +114,10 @@ def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramStat
 
     Args:
         program: the program.
-        provenance: how it was made. File paths keep their last part only.
+        provenance: facts about the optimization. Only the last part of a file path is kept.
 
     Returns:
-        The state. Demonstrations keep the signature's fields only, and models are not part of it.
+        The state. Demonstrations keep only the fields of the signature. The state has no models.
 
     >>> list(state_of(dspy.Predict("question -> answer"), {}).predictors)
     ['self']
@@ -151,9 +151,9 @@ def save_state(state: ProgramState, path: Path) -> None:
 
 
 def read_state(path: Path) -> ProgramState:
-    """The state of a file of `save_state`.
+    """Read an optimized program from a file of `save_state`.
 
-    Raises StateError for a file that is missing, too large, damaged, or no state of this library.
+    Raises StateError if the file is missing, too large or damaged, or if `save_state` did not write the file.
     """
     try:
         if path.exists() and not path.is_file():
@@ -192,7 +192,7 @@ def load_state(program: dspy.Module, path: str | Path) -> ProgramState:
     """Load a file of `save_state` into a program.
 
     Args:
-        program: the program. If the state does not fit, it stays as it is.
+        program: the program. If the state does not fit, the program does not change.
         path: the JSON file.
 
     Returns:
@@ -211,16 +211,16 @@ def load_state(program: dspy.Module, path: str | Path) -> ProgramState:
 
 
 def apply_state(program: dspy.Module, state: ProgramState, *, source: str = "The state") -> None:
-    """Put saved instructions and demonstrations into the predictors of a program. Models stay as they are.
+    """Put saved instructions and demonstrations into the predictors of a program. Models do not change.
 
     Args:
         program: the program.
-        state: the state. A saved predictor goes to the one of its name and signature, otherwise to all of its
-            signature.
-        source: what messages call the state.
+        state: the state. A saved predictor goes to the predictor with the same name and signature. If there is none,
+            it goes to all predictors with the same signature.
+        source: the name of the state in messages.
 
     Raises:
-        StateError: if a predictor has no place, or was made for another version of its signature.
+        StateError: if the program has no predictor with the signature, or the signature has changed.
 
     >>> tuned, fresh = dspy.Predict("question -> answer"), dspy.Predict("question -> answer")
     >>> tuned.demos = [dspy.Example(question="Which city?", answer="Oslo")]

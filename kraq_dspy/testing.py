@@ -67,10 +67,10 @@ def assert_quality(
     out: str | Path | None = None,
     **options: Any,
 ) -> Evaluation:
-    """Evaluate systems, and raise an error if they are not good enough. Use it in a test.
+    """Evaluate systems, and raise an error if a system is not good enough. Use this function in a test.
 
     Args:
-        systems: the systems, as `kraq_dspy.evaluate` takes them.
+        systems: the systems, as in `kraq_dspy.evaluate`.
         devset: the questions.
         at_least: the least mean, by metric.
         no_worse_than: the folder of an earlier run. This run must not be worse (`kraq_dspy.eval.gate.worse_checks`).
@@ -81,7 +81,7 @@ def assert_quality(
         The evaluation.
 
     Raises:
-        QualityError: if a mean is too low, or the other run was better. It is an AssertionError.
+        QualityError: an AssertionError, if a mean is too low or the other run was better.
         ValueError: without `at_least` and `no_worse_than`.
 
     >>> rows = [{"question": "Where did Ada live?", "answer": "London"}]
@@ -211,9 +211,9 @@ def _ids_of(hits: Sequence[tuple[str, float]]) -> list[str]:
 def check_engine(lm: dspy.BaseLM) -> None:
     """Check that a model works with the stages of kraq.
 
-    The model must give the same answer in its synchronous and its asynchronous form, answer each thread's own
-    request, and survive a copy. Pass a model that gives the same answer to the same request (temperature 0), in
-    DSPy's chat format.
+    The synchronous and the asynchronous form of the model must give the same answer. Each thread must get the answer
+    to its own request. A copy of the model must work, too. Pass a model that gives the same answer to the same
+    request (temperature 0), in DSPy's chat format.
 
     >>> check_engine(dspy.LM("openai/gpt-4o-mini", temperature=0))  # doctest: +SKIP
     """
@@ -247,7 +247,7 @@ def check_program(program: dspy.Module, question: str) -> None:
     Args:
         program: the program. Run the check inside `dspy.context(lm=...)`, with a model that gives the same answer
             each time.
-        question: a question that it can answer.
+        question: a question that the program can answer.
 
     Raises:
         BrokenContractError: says what is broken.
@@ -309,8 +309,8 @@ def check_scope(
     Args:
         space: the open index, with the models that the programs use.
         scope: the scope.
-        secrets: words and names, in any case, of documents that the scope may not read, and of no others.
-        questions: questions about the secrets that do not contain them.
+        secrets: words and names that occur only in documents that the scope may not read. Letter case does not count.
+        questions: questions about the forbidden documents, without the secrets.
         programs: names of programs; by default all of this library.
         retrievers: names of retrievers; by default all of this library.
 

@@ -261,7 +261,7 @@ def recorded_tables(folder: Path) -> Recording:
     from kraq_dspy.eval.summary import summarise
     from kraq_dspy.optimize import describe_domain
     from kraq_dspy.papers.catalogue import papers_tables
-    from kraq_dspy.papers.grids import paper_grids
+    from kraq_dspy.papers.listing import paper_grids
     from tests.eval.saving import save
     from tests.papers.tables.conftest import Toy
     from tests.papers.tables.test_papers_tables import LIGHTHOUSES, RUN, SETTINGS, table_of

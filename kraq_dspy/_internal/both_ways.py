@@ -35,8 +35,8 @@ _BLOCKING = object()
 
 
 def blocking(body: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
-    """Make the synchronous form of a coroutine function. The function may only wait for `call`, `at_once` and similar
-    functions.
+    """Make the synchronous form of a coroutine function. The coroutine function may await only `call`, `at_once` and
+    similar functions.
 
     >>> async def alength(text: str) -> int:
     ...     return await call(len, text)
@@ -88,8 +88,9 @@ def is_blocking() -> Generator[None, object, bool]:
 
 
 async def call(work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run `work(...)` as the caller runs. In asynchronous code, a module runs in its own asynchronous form, and other
-    work runs in a thread. So neither a search nor a computation blocks the event loop.
+    """Run `work(...)` synchronously if the caller is synchronous, otherwise asynchronously. In the asynchronous case,
+    a
+    module runs by its own asynchronous form. Other work runs in a thread, so that it does not block the event loop.
 
     >>> run(call(max, 2, 3))
     3
@@ -124,7 +125,7 @@ async def parts_of(stream: Any) -> AsyncGenerator[Any, None]:
 async def at_once(
     work: Callable[[Item], Coroutine[Any, Any, Result]], items: Sequence[Item], *, limit: int | None = None
 ) -> list[Result]:
-    """Run work on every item, several at a time, in threads or as tasks.
+    """Run an asynchronous function on every item, several items at a time.
 
     Args:
         work: an asynchronous function of one item.

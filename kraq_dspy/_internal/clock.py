@@ -83,8 +83,8 @@ def answer_listeners(program: dspy.Module) -> list[StreamListener]:
     """Return the listener for `dspy.streamify` that hears the step that writes a program's `answer`.
 
     The program may be a part of your own module. The list is empty if the program chooses its answer among drafts, or
-    if several parts of your module write an answer and none of them is named `answer`. A listener serves one stream
-    at a time.
+    if several parts of your module write an answer and no part is named `answer`. A listener serves one stream at a
+    time.
     """
     named = _answering_step(program)
     if named is None:

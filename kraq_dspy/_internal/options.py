@@ -151,11 +151,11 @@ def option(
     """Declare a field of a dataclass of options: `k: int = option(15, "Passages in all.", least=1)`.
 
     Args:
-        default: the default; without it, the option is required.
+        default: the default value; an option without a default is required.
         help: what the option does, for help and reference.
         least: the least number allowed.
         most: the largest number allowed.
-        counts: what a number counts, for messages (`Option`).
+        counts: the noun that a number counts, for messages (`Option`).
 
     Returns:
         The field.

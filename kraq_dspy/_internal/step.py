@@ -152,9 +152,9 @@ class FittingPredict(Step):
     """A `dspy.Predict` that shortens its inputs if the prompt is too long.
 
     If the model rejects a prompt as too long, the step calls the model again with the first half of an input. So each
-    input should begin with its most important part: passages best first, or elements most important first. If a list
-    has one text left, the step halves that text. If several inputs can be shortened, the step empties one list before
-    it cuts the next input. The step logs what it cuts off. It raises ContextWindowExceededError if nothing is left to
+    input should begin with the most important part, such as the best passage. If a list has one text left, the step
+    halves that text. With several inputs in `shorten`, the step first shortens the first of them until nothing is
+    left, then the next. The step logs what it cuts off. It raises ContextWindowExceededError if nothing is left to
     halve.
 
     >>> step = FittingPredict("passages, question -> answer", shorten="passages")

@@ -20,7 +20,7 @@ from kraq_dspy.workspace.workspace import Workspace
 def index_tools(space: Workspace) -> list[dspy.Tool]:
     """Make tools for an agent from an index: `search`, `starters`, `questions_about`, `community`, `neighbours_of`
     and
-    `read_document`. `kraq mcp` offers the same tools. None of them calls a language model.
+    `read_document`. `kraq mcp` offers the same tools. The tools call no language model.
 
     >>> with Workspace.open("ada.kraq") as space:
     ...     agent = dspy.ReAct("question -> answer", tools=index_tools(space))

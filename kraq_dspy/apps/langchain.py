@@ -24,10 +24,10 @@ class LangChainRetriever(BaseRetriever):
         filters: conditions on the metadata of chunks.
 
     Raises:
-        ValueError: at a call, for an empty question.
-        IndexStateError: at a call, for a closed index.
+        ValueError: when called with an empty question.
+        IndexStateError: when called after the index was closed.
 
-    A document is a chunk, with its id. Its text is the passage with its title first.
+    A document of LangChain is a chunk of kraq, with the same id. The text of a document begins with the title.
 
     >>> from kraq_dspy import Corpus
     >>> rivers = Corpus.from_texts(["The Danube flows into the Black Sea."])

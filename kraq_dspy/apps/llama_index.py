@@ -26,10 +26,10 @@ class LlamaIndexRetriever(BaseRetriever):
         **options: options of LlamaIndex's `BaseRetriever`.
 
     Raises:
-        ValueError: for a `k` below 1, and at a call for an empty question.
-        IndexStateError: at a call, for a closed index.
+        ValueError: for a `k` below 1, or when called with an empty question.
+        IndexStateError: when called after the index was closed.
 
-    A node is a chunk, with its id, its span, and its document as source.
+    A node of LlamaIndex is a chunk of kraq, with the same id and span. The source of a node is the document.
 
     >>> from kraq_dspy import Corpus
     >>> rivers = Corpus.from_texts(["The Danube flows into the Black Sea."])

@@ -7,8 +7,8 @@ that the input has is likely (0.9), another is not (0.3), and the words of a ver
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence, Set as AbstractSet
+from functools import cached_property, lru_cache
 from typing import Any
 
 import dspy
@@ -26,7 +26,7 @@ from kraq_dspy.embedded.fitting import fitted
 from kraq_dspy.embedded.names import names_in
 from kraq_dspy.embedded.prompt import Task, read_task, write_answer
 from kraq_dspy.embedded.rewrite import in_other_words
-from kraq_dspy.embedded.testset import checks, facts, over_many, over_two
+from kraq_dspy.embedded.testset import checks, facts, over_many
 from kraq_dspy.errors import ModelError
 from kraq_dspy.language.follow_ups import complete_question
 from kraq_dspy.language.text import content_words, sentences
@@ -75,7 +75,7 @@ class EmbeddedEngine(SharedByCopies):
 
     def _values(self, task: Task) -> dict[str, Any]:
         fields = [name for name in task.outputs if name != "reasoning"]
-        step = _step(task)
+        step = _step(tuple(task.outputs.items()), frozenset(task.inputs))
         values = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
         if step and len(fields) == 1:
             values = {fields[0]: values}
@@ -280,13 +280,9 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.WriteFactoidPair: lambda task, similar: pairs.factoid_pair(task.text("passage"), similar),
     signatures.WriteQAPairs: lambda task, similar: pairs.question_answer_pairs(task.text("passage")),
     signatures.AskFact: lambda task, similar: facts.fact_about(task.text("passage"), task.texts("about")),
-    signatures.AskList: lambda task, similar: over_many.question_for_list(task.texts("passages"), task.text("shared")),
-    signatures.AskBridge: lambda task, similar: over_two.question_over_two(
-        task.text("first_passage"), task.text("second_passage"), task.text("link")
-    ),
-    signatures.AskComparison: lambda task, similar: over_two.comparison(
-        task.text("first_passage"), task.text("second_passage"), task.texts("names")
-    ),
+    signatures.AskList: lambda task, similar: {"question": "", "items": []},
+    signatures.AskBridge: lambda task, similar: dict.fromkeys(task.outputs, ""),
+    signatures.AskComparison: lambda task, similar: dict.fromkeys(task.outputs, ""),
     signatures.AskBroad: lambda task, similar: over_many.question_for_many(task.texts("passages"), task.texts("about")),
     signatures.AskFalsePremise: lambda task, similar: facts.asked_of_another(
         task.text("question"), task.text("name"), task.text("other")
@@ -305,20 +301,21 @@ STEPS: dict[type[dspy.Signature], Step] = {
 """What is done for the signatures of this library; the others, and strangers', are answered by a guess."""
 
 
-def _step(task: Task) -> Step | None:
+@lru_cache(maxsize=256)
+def _step(kinds_of_outputs: tuple[tuple[str, str], ...], inputs: AbstractSet[str]) -> Step | None:
     """That of the signature with the prompt's outputs, whose truth values are its own, and, of several, the most
     of its inputs; None for another.
 
     A prompt does not name its signature, and instructions change when they are optimized: fields are what stays.
     """
-    outputs = task.outputs.keys() - {"reasoning"}
+    kinds = dict(kinds_of_outputs)
+    outputs = kinds.keys() - {"reasoning"}
     shared = {
-        signature: len(signature.input_fields.keys() & task.inputs.keys())
+        signature: len(signature.input_fields.keys() & inputs)
         for signature in STEPS
         if signature.output_fields.keys() == outputs
         and all(
-            field.annotation is not bool or task.outputs[name] == "bool"
-            for name, field in signature.output_fields.items()
+            field.annotation is not bool or kinds[name] == "bool" for name, field in signature.output_fields.items()
         )
     }
     best = max(shared, key=shared.__getitem__, default=None)

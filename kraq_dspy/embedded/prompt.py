@@ -7,7 +7,8 @@ ours, and one of your own (docs/decisions.md).
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from dspy.lm15 import Request
@@ -49,6 +50,12 @@ class Task:
 def read_task(request: Request) -> Task:
     """Read the inputs and outputs of a DSPy prompt. Raises ModelError for another prompt."""
     system = request.system if isinstance(request.system, str) else ""
+    return replace(_without_inputs(system), inputs=_inputs_of(request))
+
+
+@lru_cache(maxsize=256)
+def _without_inputs(system: str) -> Task:
+    """What the prompt of the system, which is the same for each call of a step, says of the outputs."""
     start = system.rfind("Your output fields are:\n")
     if start < 0:
         raise ModelError(
@@ -64,7 +71,7 @@ def read_task(request: Request) -> Task:
         outputs[name] = kind[0].lower() if kind else "str"
 
     as_json = "Outputs will be a JSON object" in system
-    return Task(_inputs_of(request), outputs, _choices_of(outputs, system), as_json, annotations)
+    return Task({}, outputs, _choices_of(outputs, system), as_json, annotations)
 
 
 def _inputs_of(request: Request) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import dspy
 from kraq_dspy import errors
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.refused import what_was_told
-from kraq_dspy.eval.rows import ResultRow, memory_mb
+from kraq_dspy.eval.rows import ResultRow, clipped, memory_mb
 from kraq_dspy.eval.scoring import RowScorer
 from kraq_dspy.eval.system import AskedSystem
 from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
@@ -174,5 +174,4 @@ def nearest_question(prediction: dspy.Prediction) -> dict[str, dict[str, Any]]:
 
 def excerpts(hits: Sequence[Hit]) -> list[str]:
     """The beginnings of the first passages, each on one line: what the report shows of an answer's evidence."""
-    lines = (" ".join(hit.chunk.passage.split()) for hit in hits[:EVIDENCE])
-    return [line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…" for line in lines]
+    return [clipped(hit.chunk.passage, EXCERPT) for hit in hits[:EVIDENCE]]

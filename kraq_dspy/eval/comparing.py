@@ -27,9 +27,11 @@ def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunSummary
     rows_after = {header.dataset: rows for header, rows in map(read_run, find_runs(second))}
 
     comparisons = []
-    for dataset, before, after in data_sets_to_compare(rows_before, rows_after):
-        for system_before, system_after in systems_to_compare(before, after):
-            comparison = _comparison(dataset, _rows_of(before, system_before), _rows_of(after, system_after), seed)
+    for dataset, its_other in _paired(rows_before, rows_after):  # one file may have two names
+        before, after = rows_before[dataset], rows_after[its_other]
+        for system, other in _paired([row.system for row in before], [row.system for row in after]):
+            own = [row for row in before if row.system == system]
+            comparison = _comparison(dataset, own, [row for row in after if row.system == other], seed)
             if comparison is not None:
                 comparisons.append(comparison)
     if not comparisons:
@@ -40,30 +42,11 @@ def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunSummary
     return comparisons
 
 
-def data_sets_to_compare(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> list[tuple[str, Rows, Rows]]:
-    """Pair the data sets of two runs: those of the same name, or the only one of each (one file under two names)."""
-    shared = [(name, before[name], after[name]) for name in before if name in after]
-    if shared:
-        return shared
-
-    if len(before) == len(after) == 1:
-        name, rows = next(iter(before.items()))
-        return [(name, rows, next(iter(after.values())))]
-    return []
-
-
-def systems_to_compare(before: Rows, after: Rows) -> list[tuple[str, str]]:
-    """Pair the systems of two runs: those of the same name, or the only one of each run."""
-    systems_before = _unique(row.system for row in before)
-    systems_after = _unique(row.system for row in after)
-
-    of_the_same_name = [(system, system) for system in systems_before if system in systems_after]
-    if of_the_same_name:
-        return of_the_same_name
-
-    if len(systems_before) == len(systems_after) == 1:
-        return [(systems_before[0], systems_after[0])]
-    return []
+def _paired(before: Iterable[str], after: Iterable[str]) -> list[tuple[str, str]]:
+    """The names that both runs have, or the only one of each run."""
+    first, second = _unique(before), _unique(after)
+    shared = [(name, name) for name in first if name in second]
+    return shared or (list(zip(first, second, strict=True)) if len(first) == len(second) == 1 else [])
 
 
 def _comparison(dataset: str, before: Rows, after: Rows, seed: int) -> RunSummary | None:
@@ -121,10 +104,6 @@ def _lacking(rows: Rows, others: Rows) -> list[str]:
     """The questions that have no row among the others, in order."""
     known = {row.question_id for row in others}
     return [str(row.extra.get("question", row.question_id)) for row in rows if row.question_id not in known]
-
-
-def _rows_of(rows: Rows, system: str) -> list[ResultRow]:
-    return [row for row in rows if row.system == system]
 
 
 def _metrics_of(rows: Rows) -> list[str]:

@@ -3,10 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import ABOUT, NEAR
+from kraq_dspy.ports import VectorSearch
 from kraq_dspy.records import Chunk, Community, Summary
 from kraq_dspy.workspace import Workspace
 
@@ -29,16 +31,15 @@ class CoveredCommunity:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The communities of an index, and which of them questions touch.
+    """The communities of an index, and the questions that touch each community.
 
     Attributes:
         communities: all communities, those with the most passages first.
         questions: the number of questions.
-        refused: ids of questions that the documents do not answer, by the refusal threshold of the index;
-            None without one.
-        far: ids of the other questions that are near no passage. They touch nothing, though some may have an
+        refused: ids of questions below the refusal threshold of the index; None if the index has no threshold.
+        far: ids of further questions that are near no passage. Such a question touches no community, but may have an
             answer.
-        unanticipated: ids of questions that touch a community, and to which no question of the index is near.
+        unanticipated: ids of questions that touch a community, but are near no question of the index.
     """
 
     communities: tuple[CoveredCommunity, ...]
@@ -96,7 +97,7 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
         of_document[chunk.document_id].add(place)
 
     without_evidence = [example for example in examples if not of_document.keys() & set(example.supporting_ids)]
-    passages_of = _nearest_passages(space, without_evidence, about)
+    passages_of = _near(space, index.chunk_vectors, without_evidence, NEAREST, about)
     refused = _refused(space, without_evidence)
     touched: Counter[str] = Counter()
     far, on_topic = [], []
@@ -117,7 +118,9 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
         for place, ids in members.items()
     ]
     rows.sort(key=lambda each: (-len(each.chunk_ids), each.community_id))
-    return Coverage(tuple(rows), len(examples), refused, tuple(far), _unanticipated(space, on_topic))
+    anticipated = _near(space, index.question_vectors, on_topic, 1, NEAR, filters={"source": "kraq"})
+    unanticipated = tuple(id for id, questions in anticipated.items() if not questions)
+    return Coverage(tuple(rows), len(examples), refused, tuple(far), unanticipated)
 
 
 def _places_of_passages(broadest: Iterable[Community], chunks: Iterable[Chunk]) -> dict[str, str]:
@@ -132,27 +135,18 @@ def _places_of_passages(broadest: Iterable[Community], chunks: Iterable[Chunk]) 
     return place_of
 
 
-def _nearest_passages(space: Workspace, examples: Sequence[Example], about: float) -> dict[str, list[str]]:
-    """The nearest passages of each question, by its id, as far as they are near it."""
+def _near(
+    space: Workspace, store: VectorSearch, examples: Sequence[Example], most: int, least: float, **options: Any
+) -> dict[str, list[str]]:
+    """Up to `most` ids of a store for each question, by its id, whose cosine is `least` or more."""
     if not examples:
         return {}
-
     vectors = space.embedder.encode_queries([example.question for example in examples])
-    nearest = space.index.chunk_vectors.search(vectors, NEAREST)
-    passages_of = {}
-    for example, hits in zip(examples, nearest, strict=True):
-        passages_of[example.id] = [chunk_id for chunk_id, cosine in hits if cosine >= about]
-    return passages_of
-
-
-def _unanticipated(space: Workspace, examples: Sequence[Example]) -> tuple[str, ...]:
-    if not examples:
-        return ()
-    vectors = space.embedder.encode_queries([example.question for example in examples])
-    nearest = space.index.question_vectors.search(vectors, 1, filters={"source": "kraq"})
-    return tuple(
-        example.id for example, hits in zip(examples, nearest, strict=True) if all(cosine < NEAR for _, cosine in hits)
-    )
+    nearest = store.search(vectors, most, **options)
+    return {
+        example.id: [id for id, cosine in hits if cosine >= least]
+        for example, hits in zip(examples, nearest, strict=True)
+    }
 
 
 def _refused(space: Workspace, examples: Sequence[Example]) -> tuple[str, ...] | None:

@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import dspy
 
+from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import Asking, hidden_documents
@@ -23,11 +25,11 @@ from kraq_dspy.eval.halves import Decision, about_made, as_human, require_halves
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
-from kraq_dspy.eval.recorded import default_metrics_of
+from kraq_dspy.eval.recorded import has_document_ids, has_passages
 from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
-from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, require_metric
+from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, is_of_answers, require_metric
 from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.system import Asked, AskedSystem, system_of
 from kraq_dspy.eval.terminal import print_run
@@ -41,7 +43,7 @@ from kraq_dspy.workspace import Workspace
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of `evaluate`. Print it for a table; `summary` has the figures with intervals, and the rows.
+    """The result of `evaluate`. `print` shows a table. `summary` has the means with intervals, and the rows.
 
     >>> asked = [{"question": "Where did Ada live?", "answer": "London"}]
     >>> result = evaluate("ada.kraq", asked, ["answer_found"])
@@ -215,7 +217,8 @@ def evaluate(
 
         notes = [questions.learned_note(left_out)] if left_out else []
         unread = questions.unread_note(examples)
-        unknown_gold = questions.no_answers_note(examples) if any(map(_needs_answers, scorer.names)) else ""
+        needs_answers = any(name in METRICS and "answers" in METRICS[name].needs for name in scorer.names)
+        unknown_gold = questions.no_answers_note(examples) if needs_answers else ""
         notes_of_questions = tuple(filter(None, (unknown, withdrawn_note, unread, unknown_gold)))
         notes += notes_of_questions
         if all(_computes_here(system, space) for system in opened):
@@ -232,7 +235,7 @@ def evaluate(
         for system in opened:
             at_once = 1 if _computes_here(system, space) else max(1, concurrency // system.calls_at_once)
             work = Asking(system, scorer, prices, space, most, rest, tells_refusals)
-            write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress)
+            write_rows(system.name, partial(as_done, work, limit=at_once), examples, writer, progress)
 
     summary = summarise_run(header, writer.rows(), seed=seed)
     return Evaluation(summary, folder, left_out, notes_of_questions)
@@ -257,13 +260,10 @@ def _without_withdrawn(examples: list[Example]) -> tuple[list[Example], str]:
 
     Raises EvaluationError if none remains.
     """
-    by_status: dict[str, list[Example]] = {REJECTED: [], STALE: []}
-    asked: list[Example] = []
-    for example in examples:
-        status = example.metadata.get("status")  # a column of one's own may hold anything
-        by_status.get(status if isinstance(status, str) else "", asked).append(example)
-
-    left_out = [f"{counted(len(rows), f'{status} row')}" for status, rows in by_status.items() if rows]
+    withdrawn = (REJECTED, STALE)
+    asked = [example for example in examples if example.metadata.get("status") not in withdrawn]
+    counts = {status: sum(each.metadata.get("status") == status for each in examples) for status in withdrawn}
+    left_out = [counted(count, f"{status} row") for status, count in counts.items() if count]
     if not left_out:
         return examples, ""
     if not asked:
@@ -289,18 +289,28 @@ def _with_known_documents(
 
 
 def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str]:
-    """Return what can be said with the gold data that the questions have."""
-    names: list[str] = []
+    """Return what can be said without a model, with the gold data that the questions have; of recorded answers over all
+    passages that they were read from.
+
+    Raises EvaluationError if nothing can be said of recorded answers: there are neither right answers nor passages.
+    """
+    recorded = all(system.is_recorded for system in systems)
     has_answers = any(example.answers for example in examples)
-    if all(system.is_recorded for system in systems):
-        return default_metrics_of(examples)
+    knows_passages = not recorded or has_passages(examples)
+    knows_documents = not recorded or has_document_ids(examples)
+    names: list[str] = []
     if any(system.answers for system in systems):
         names += ["token_f1", "exact_match", "substring_match"] if has_answers else []
-        names.append("grounded")
-    if any(example.supporting_ids for example in examples):
-        names += [f"recall@{k}", f"mrr@{k}"]
-    elif has_answers:
+        names += ["grounded"] if knows_passages else []
+    if knows_passages and knows_documents and any(example.supporting_ids for example in examples):
+        names += ["recall", "mrr"] if recorded else [f"recall@{k}", f"mrr@{k}"]
+    elif knows_passages and has_answers:
         names.append("answer_found")
+    if recorded and not names:
+        raise EvaluationError(
+            "The rows have neither right answers nor the passages that their answers were read from, so only a metric "
+            "that asks a model can score them: -m answer_relevancy."
+        )
     return names
 
 
@@ -389,10 +399,6 @@ def _header(
     )
 
 
-def _needs_answers(name: str) -> bool:
-    return name in METRICS and "answers" in METRICS[name].needs
-
-
 def _most_passages(k: int, metrics: Sequence[str]) -> int:
     """How many passages a retriever is asked for: as many as the longest ranking that is scored."""
     most = k
@@ -426,7 +432,7 @@ def _scorer(
     names = [each if isinstance(each, str) else each.name for each in chosen]
     _require_metrics(names, own)
 
-    of_answers = [name for name in names if _is_of_answers(name, own)]
+    of_answers = [name for name in names if name not in own and is_of_answers(name)]
     if of_answers and not any(system.answers for system in systems):
         raise ConfigError(
             f"{of_answers[0]} scores answers, and a retriever gives none; for retrievers there are: "
@@ -450,11 +456,6 @@ def _require_metrics(names: Sequence[str], own: Mapping[str, Metric]) -> None:
     for name in names:
         if name not in own:
             require_metric(name)
-
-
-def _is_of_answers(name: str, own: Mapping[str, Metric]) -> bool:
-    kind = name.partition("@")[0]
-    return kind not in OF_RETRIEVAL and kind not in own and ":" not in name
 
 
 def _judging_model(names: Sequence[str], space: Workspace | None, judge: dspy.LM | None) -> dspy.LM | None:

@@ -26,18 +26,18 @@ def with_known_documents(
     >>> examples[0].supporting_ids, note
     (('a.txt', 'b.txt'), "1 of 2 questions names a document that the index does not have: 'c'.")
     """
-    spellings: set[str] = set()
-    for example in examples:
-        for name in example.supporting_ids:
-            spellings.update((name, _plain(name), *_parts(name)))
-    if not spellings:
+    names = {name for example in examples for name in example.supporting_ids}
+    if not names:
         return list(examples), ""
 
-    there = frozenset(known(spellings))
-    spelled = [_as_in_index(example, there) for example in examples]
-    lacking: dict[str, None] = {}
-    for example in spelled:
-        lacking |= dict.fromkeys(id for id in example.supporting_ids if id not in there)
+    there = frozenset(known({spelling for name in names for spelling in (name, _plain(name), *_parts(name))}))
+    spelled = [
+        dataclasses.replace(
+            example, supporting_ids=tuple(id for name in example.supporting_ids for id in _known(name, there))
+        )
+        for example in examples
+    ]
+    lacking = dict.fromkeys(id for example in spelled for id in example.supporting_ids if id not in there)
     if not lacking:
         return spelled, ""
 
@@ -66,14 +66,6 @@ def with_qrels(examples: Sequence[Example], path: str | Path) -> list[Example]:
             f"questions have {examples[0].id!r}."
         )
     return [dataclasses.replace(each, supporting_ids=documents.get(each.id, ())) for each in examples]
-
-
-def _as_in_index(example: Example, there: Collection[str]) -> Example:
-    """The question with its documents as the index spells them."""
-    ids: list[str] = []
-    for name in example.supporting_ids:
-        ids += _known(name, there)
-    return dataclasses.replace(example, supporting_ids=tuple(ids))
 
 
 def _known(name: str, there: Collection[str]) -> Sequence[str]:

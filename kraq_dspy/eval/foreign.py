@@ -46,18 +46,18 @@ _SHOWN = 200  # characters of a broken reply in a message
 
 @dataclass(frozen=True)
 class ForeignSystem:
-    """A system that runs elsewhere, and how to ask it. Exactly one of `url`, `mcp` and `command` says where.
+    """A retrieval system outside kraq. Exactly one of `url`, `mcp` and `command` says how kraq reaches the system.
 
     Args:
-        url: its address; with "{question}" kraq fetches it, otherwise it posts `body`.
+        url: the address. If the address contains "{question}", kraq fetches it; otherwise kraq posts `body` to it.
         mcp: the command or address of an MCP server.
         command: a shell command with "{question}".
         body: the JSON to post.
         texts: the path to the passages in the JSON reply: names and numbers with dots, `*` for each item.
         answer: the path to the answer.
-        model: the model's name, if the address is asked as OpenAI's chat completions are.
+        model: the name of the model, if the system is called like OpenAI's chat completions.
         tool: the tool of an MCP server.
-        argument: the name of the tool's question.
+        argument: the argument of the tool that takes the question.
         arguments: further arguments of the tool.
         headers: headers of the request. Values may name a variable of the environment: "Bearer $TOKEN".
         timeout: seconds to wait for a reply.

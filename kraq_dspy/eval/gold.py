@@ -94,6 +94,17 @@ def is_missing(value: Any) -> bool:
     return value is None or value == [] or (isinstance(value, float) and math.isnan(value))
 
 
+def plain_names(names: Iterable[Any]) -> dict[str, Any]:
+    """The names of columns by how they are looked for: "Expected answer" is expected_answer."""
+    return {re.sub(r"[\s-]+", "_", str(name).strip().lower()): name for name in names}
+
+
+def first_column(row: Mapping[Any, Any], known: Iterable[str]) -> Any:
+    """The first known column that a row has a value in; "" if there is none."""
+    plain = plain_names(row)
+    return next((plain[name] for name in known if name in plain and not is_missing(row[plain[name]])), "")
+
+
 def _texts(value: Any, in_table: bool) -> Iterable[str]:
     """Every answer in a value that was parsed."""
     if isinstance(value, Mapping):

@@ -7,7 +7,7 @@ from typing import Any
 from kraq_dspy.errors import counted
 from kraq_dspy.eval.halves import HALVES, HUMAN, SURE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
-from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.rows import ResultRow, clipped
 from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
 from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
 
@@ -20,14 +20,17 @@ _SEVERAL = 2
 _WIDE = 6  # more metrics than this get a grid for each kind
 
 
+class Strong(str):
+    """A cell that stands out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """`rows` start with their name. `strong` are the (row, column) positions to be stressed."""
+    """Headings and rows of text, each row with its name first."""
 
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    strong: frozenset[tuple[int, int]] = frozenset()
     note: str = ""
 
 
@@ -165,12 +168,6 @@ def facts(run: RunSummary) -> dict[str, str]:
     return {name: text for name, text in lines.items() if text}
 
 
-def clipped(text: str, most: int = 200) -> str:
-    """The text on one line, of at most `most` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
-
-
 def seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.0f} ms" if value >= 0.01 else f"{value * 1000:.1f} ms"
 
@@ -191,13 +188,13 @@ def _made_of(run: RunSummary) -> Iterator[Grid]:
 
 def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     """Each metric's highest mean stands out, unless all are equal."""
-    strong: set[tuple[int, int]] = set()
     note = "Mean with 95 % interval (BCa bootstrap over questions; Wilson's if all scored the same)."
-    for column, metric in enumerate(metrics, start=1):
+    highest: dict[str, float] = {}
+    for metric in metrics:
         cells = [system.cells[metric] for system in run.systems]
-        for row in _rows_with_highest_mean(cells):
-            strong.add((row, column))
-
+        means = {cell.interval.estimate for cell in cells if cell.interval}
+        if len(means) > 1:
+            highest[metric] = max(means)
         n_undefined = cells[0].n_undefined if cells else 0
         if cells and 0 < n_undefined < run.systems[0].n:
             have = "question has" if n_undefined == 1 else "questions have"
@@ -205,20 +202,14 @@ def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
 
     rows = []
     for system in run.systems:
-        scores = [_score(system.cells[metric], system.n) for metric in metrics]
+        scores = []
+        for metric in metrics:
+            cell = system.cells[metric]
+            text = _score(cell, system.n)
+            is_best = cell.interval is not None and cell.interval.estimate == highest.get(metric)
+            scores.append(Strong(text) if is_best else text)
         rows.append((system.name, *scores, str(system.n), str(system.n_failed)))
-
-    headings = ("system", *metrics, "n", "failed")
-    return Grid(title or "Scores", headings, tuple(rows), frozenset(strong), note)
-
-
-def _rows_with_highest_mean(cells: Sequence[Cell]) -> list[int]:
-    """The rows whose mean is the highest; none if all are equal."""
-    means = {row: cell.interval.estimate for row, cell in enumerate(cells) if cell.interval}
-    if len(set(means.values())) < 2:
-        return []
-    highest = max(means.values())
-    return [row for row, mean in means.items() if mean == highest]
+    return Grid(title or "Scores", ("system", *metrics, "n", "failed"), tuple(rows), note)
 
 
 def _score(cell: Cell, n_rows: int) -> str:
@@ -233,51 +224,47 @@ def _score(cell: Cell, n_rows: int) -> str:
 
 def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
     rows: list[tuple[str, ...]] = []
-    strong: set[tuple[int, int]] = set()
     for system in run.systems:
-        if system.name == run.baseline:
-            continue
-
-        cells = []
-        for column, metric in enumerate(metrics, start=1):
-            cell = system.cells[metric]
-            if cell.difference is None or cell.p_value is None:
-                cells.append("-")
-                continue
-
-            if cell.is_decided:
-                strong.add((len(rows), column))
-            star = "*" if cell.is_decided else ""
-            paired = "" if cell.n_paired == system.n else f", {counted(cell.n_paired, 'pair')}"
-            cells.append(f"{cell.difference.shown(signed=True)} p{_p(cell.p_value)}{star}{_by_holm(cell)}{paired}")
-        rows.append((system.name, *cells))
+        if system.name != run.baseline:
+            cells = [_difference(system.cells[metric], system.n) for metric in metrics]
+            rows.append((system.name, *cells))
 
     name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
     note = (
         "Paired by question, with 95 % interval. p: paired randomisation test; * is below "
         f"{SIGNIFICANT}, where the interval excludes 0. Holm: p adjusted for the systems of the column, if it is not."
     )
-    return Grid(name, ("system", *metrics), tuple(rows), frozenset(strong), note)
+    return Grid(name, ("system", *metrics), tuple(rows), note)
+
+
+def _difference(cell: Cell, n_rows: int) -> str:
+    """The difference with its p-value, and with Holm's if the number of systems alone explains what one comparison
+    decides; over how many pairs if not over all questions."""
+    if cell.difference is None or cell.p_value is None:
+        return "-"
+    paired = "" if cell.n_paired == n_rows else f", {counted(cell.n_paired, 'pair')}"
+    text = f"{cell.difference.shown(signed=True)} p{_p(cell.p_value)}"
+    if not cell.is_decided:
+        return text + paired
+    is_chance = cell.p_adjusted is not None and cell.p_adjusted >= SIGNIFICANT
+    holm = f" (Holm p{_p(cell.p_adjusted)})" if cell.p_adjusted is not None and is_chance else ""
+    return Strong(f"{text}*{holm}{paired}")
 
 
 def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[str, Any]) -> Grid:
     """What each half, and human questions, say of each pair of systems, and the decision."""
     halves = [half for half in (*HALVES, HUMAN) if any(half in each.differences for each in decided)]
-    rows, strong = [], set()
-    for place, each in enumerate(decided):
-        if each.verdict:
-            strong.add((place, len(halves) + 1))
-        cells = []
-        for half in halves:
-            difference = each.differences.get(half)
-            star = "" if difference is None else "*" * (difference.is_decided + (difference.test.p_value <= SURE))
-            cells.append("-" if difference is None else f"{difference.interval.shown(signed=True)}{star}")
-        rows.append((f"{each.first} - {each.second}", *cells, each.text))
+    sizes = dict.fromkeys(halves, 0)
+    rows = []
+    for each in decided:
+        cells = dict.fromkeys(halves, "-")
+        for half, difference in each.differences.items():
+            sizes[half] = max(sizes[half], difference.interval.n)
+            stars = "*" * (difference.is_decided + (difference.test.p_value <= SURE))
+            cells[half] = difference.interval.shown(signed=True) + stars
+        text = Strong(each.text) if each.verdict else each.text
+        rows.append((f"{each.first} - {each.second}", *cells.values(), text))
 
-    names = [
-        f"{half}, n={max(each.differences[half].interval.n for each in decided if half in each.differences)}"
-        for half in halves
-    ]
     n_decided = sum(each.verdict != 0 for each in decided)
     note = (
         f"{n_decided} of {counted(len(decided), 'pair')} decided. Human questions decide if they can; otherwise "
@@ -285,8 +272,8 @@ def decision_grid(metric: str, decided: Sequence[Decision], made_half: Mapping[s
         "not be against. *: the half alone excludes 0 (95 %). "
         f"{bias_note(made_half)}"
     )
-    return Grid(f"{metric}: decisions", ("systems", *names, "decision"), tuple(rows), frozenset(strong),
-                note.rstrip())  # fmt: skip
+    headings = ("systems", *(f"{half}, n={size}" for half, size in sizes.items()), "decision")
+    return Grid(f"{metric}: decisions", headings, tuple(rows), note.rstrip())
 
 
 def _by_group(run: RunSummary, group: str) -> Iterator[Grid]:
@@ -315,13 +302,6 @@ def _by_group(run: RunSummary, group: str) -> Iterator[Grid]:
 
 def _p(value: float) -> str:
     return "<.001" if value < 0.001 else "=" + f"{value:.3f}".removeprefix("0")
-
-
-def _by_holm(cell: Cell) -> str:
-    """Holm's p-value if the number of systems alone explains what one comparison decides; "" otherwise."""
-    if not cell.is_decided or cell.p_adjusted is None or cell.p_adjusted < SIGNIFICANT:
-        return ""
-    return f" (Holm p{_p(cell.p_adjusted)})"
 
 
 def _refusals(run: RunSummary) -> Iterator[Grid]:

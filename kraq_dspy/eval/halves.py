@@ -8,8 +8,7 @@ communities. Each has faults of its own, and they are unlike, so kraq takes a di
 by three standard errors, and the mean of the other agrees. Human questions decide if they can, however few. If they
 cannot, and their mean points the other way, nothing is decided.
 
-Both halves are written from the passages, which favors search by words: where they were wrong, they preferred it
-(figures: benchmarks/results/testsets.md).
+Both halves are written from the passages, which favors search by words (figures: benchmarks/results/testsets.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -81,7 +80,7 @@ class Decision:
 
 
 def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *, seed: int = 0) -> Decision:
-    """Decide which of two systems is better, by their scores on the same questions.
+    """Decide which of two systems is better, by the scores of both on the same questions.
 
     Args:
         first: the name of one system.
@@ -93,9 +92,9 @@ def decide(first: str, second: str, scores: ScoresByHalf, other: ScoresByHalf, *
     Returns:
         The decision, with its differences and its reason.
 
-    Human questions decide if they can (`paired_difference`). Otherwise one half must be sure (p at most 0.0027),
-    the other's mean must agree, and the mean of human questions must not point the other way. Questions that one of the
-    systems has no score for are left out.
+    If the interval of the human questions excludes 0 (`paired_difference`), the human questions decide. Otherwise one
+    half must be sure (p at most 0.0027), the mean of the other half must agree, and the mean of the human questions
+    must not lie on the other side. Questions without a score of one system are left out.
 
     >>> halves = {half: {f"q{n}": 1.0 for n in range(30)} for half in ("made", "own")}
     >>> worse = {half: {f"q{n}": float(n % 2) for n in range(30)} for half in ("made", "own")}

@@ -69,8 +69,9 @@ class Labeling:
     def left(self) -> list[Example]:
         """The questions without a label; those that were put off come last."""
         done = {row.id for row in self._testset()}
-        open_ones = [each for each in self.questions if id_of(each.question) not in done]
-        return sorted(open_ones, key=lambda each: self._place_put_off(each))
+        by_id = {id_of(each.question): each for each in self.questions}
+        order = [*(id for id in by_id if id not in self._later), *self._later]
+        return [by_id[id] for id in order if id not in done]
 
     def next(self) -> Example | None:
         """The question to be labeled now; None if all are."""
@@ -108,9 +109,7 @@ class Labeling:
             model=PERSON,
             status=APPROVED,
         )
-        testset = self._testset()
-        others = tuple(each for each in testset if each.id != row.id)
-        dataclasses.replace(testset, rows=(*others, row)).save(self.out)
+        self._testset().with_row(row).save(self.out)
         return row
 
     def undo(self) -> Example | None:
@@ -128,10 +127,6 @@ class Labeling:
         if example.question not in self._pools:
             self._pools[example.question] = self._finder.pool(example.question)
         return self._pools[example.question]
-
-    def _place_put_off(self, example: Example) -> int:
-        id = id_of(example.question)
-        return self._later.index(id) + 1 if id in self._later else 0
 
     def _testset(self) -> Testset:
         return Testset.load(self.out) if self.out.exists() else Testset(())

@@ -52,10 +52,12 @@ def stage_times(timings: Sequence[Timings]) -> dict[str, Percentiles]:
     for part in dict.fromkeys(part for row in timings for part in row):
         parts_of_stage.setdefault(_STAGE_OF_PART.get(part, part), []).append(part)
 
-    return {
-        stage: _percentiles([sum(_seconds(row, number, part) for part in parts) for number, row in enumerate(timings)])
-        for stage, parts in parts_of_stage.items()
-    }
+    stages = {}
+    for stage, parts in parts_of_stage.items():
+        seconds = [sum(_seconds(row, number, part) for part in parts) for number, row in enumerate(timings)]
+        p50, p90, p99 = (float(value) for value in np.percentile(seconds, [50, 90, 99]))
+        stages[stage] = Percentiles(len(seconds), p50, p90, p99, math.fsum(seconds) / len(seconds))
+    return stages
 
 
 def parallel_seconds(stages: Mapping[str, Percentiles]) -> float:
@@ -64,11 +66,6 @@ def parallel_seconds(stages: Mapping[str, Percentiles]) -> float:
     An estimate, never wall-clock time (KRAQ paper, appendix D.1; thesis, equation 5.5).
     """
     return math.fsum(times.p50 for stage, times in stages.items() if stage != TOTAL)
-
-
-def _percentiles(seconds: Sequence[float]) -> Percentiles:
-    p50, p90, p99 = (float(value) for value in np.percentile(seconds, [50, 90, 99]))
-    return Percentiles(len(seconds), p50, p90, p99, math.fsum(seconds) / len(seconds))
 
 
 def _seconds(row: Timings, number: int, stage: str) -> float:

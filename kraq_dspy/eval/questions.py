@@ -20,7 +20,7 @@ from kraq_dspy.asset.corpus.formats.values import ValueSettings, holds_rows, rea
 from kraq_dspy.errors import EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example, load_local
 from kraq_dspy.eval.datasets.dataset import is_dataset
-from kraq_dspy.eval.gold import Gold, document_names, gold_answers, is_missing
+from kraq_dspy.eval.gold import Gold, document_names, first_column, gold_answers, is_missing, plain_names
 from kraq_dspy.eval.metrics.answers import normalise_answer
 from kraq_dspy.eval.recorded import CONTEXT_IDS, CONTEXTS, names_answer_given
 from kraq_dspy.models.lms.local_models import adapter_folder
@@ -48,8 +48,9 @@ FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class QuestionColumns:
-    """Names of columns that kraq does not find by itself. `QUESTION`, `ANSWERS` and `DOCUMENTS` list those that
-    it finds.
+    """Names of columns that kraq does not find by itself. `QUESTION`, `ANSWERS` and `DOCUMENTS` list the names that
+    kraq
+    finds.
 
     Args:
         question: the column with the question.
@@ -250,13 +251,7 @@ def _column(row: Mapping[str, Any], named: str, known: Sequence[str], place: str
         if named not in row:
             raise EvaluationError(f"{place} has no column {named!r}{did_you_mean(named, [str(each) for each in row])}.")
         return named
-    plain = _plain_names(row)
-    return next((plain[name] for name in known if name in plain and not is_missing(row[plain[name]])), "")
-
-
-def _plain_names(names: Iterable[Any]) -> dict[str, Any]:
-    """The names by how they are looked for: "Expected answer" is expected_answer."""
-    return {re.sub(r"[\s-]+", "_", str(name).strip().lower()): name for name in names}
+    return str(first_column(row, known))
 
 
 def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) -> str:
@@ -266,7 +261,7 @@ def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) 
     "Columns read: question from 'Question', answers from 'Expected answer'; not read: 'owner'."
     """
     names = list(dict.fromkeys(name for example in examples for name in example.metadata))
-    plain = _plain_names(names)
+    plain = plain_names(names)
     if plain.keys() >= _OF_TEST_SETS:
         return ""  # a test set of kraq's own
 

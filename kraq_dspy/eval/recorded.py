@@ -16,7 +16,7 @@ import dspy
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.gold import document_names, gold_answers, is_missing
+from kraq_dspy.eval.gold import document_names, first_column, gold_answers, plain_names
 from kraq_dspy.records import Chunk, Hit, content_id
 
 RESPONSES = ("response", "actual_output", "output", "generated_answer", "prediction", "model_answer")
@@ -35,7 +35,7 @@ def names_answer_given(row: Mapping[Any, Any]) -> bool:
     >>> names_answer_given({"question": "?", "answer": "Oslo", "contexts": ["..."], "ground_truth": "Oslo"})
     True
     """
-    names = {str(name).strip().lower() for name in row}
+    names = plain_names(row).keys()
     return "answer" in names and bool(names & {*CONTEXTS}) and bool(names & {*OF_REFERENCES})
 
 
@@ -46,7 +46,7 @@ class RecordedAnswers:
 
     def of(self, example: Example) -> dspy.Prediction:
         """The answer and the passages of a row. Raises EvaluationError for a row without an answer."""
-        column = _column(example.metadata, _response_columns(example.metadata))
+        column = _response_column(example.metadata)
         if not column:
             known = ", ".join(map(repr, example.metadata)) or "none besides the question"
             raise EvaluationError(
@@ -61,33 +61,12 @@ class RecordedAnswers:
 
 def require_recorded(examples: Sequence[Example]) -> None:
     """Raise ConfigError if there is neither a system nor a recorded answer."""
-    if not any(_column(example.metadata, _response_columns(example.metadata)) for example in examples):
+    if not any(_response_column(example.metadata) for example in examples):
         raise ConfigError(
             "There is no system to ask, and no row has a recorded answer. Expected a column response and "
             "retrieved_contexts (RAGAS), actual_output and retrieval_context (DeepEval) or output and contexts "
             "(TruLens); or name an index: kraq eval INDEX QUESTIONS."
         )
-
-
-def default_metrics_of(examples: Sequence[Example]) -> list[str]:
-    """What can be said of recorded answers without a model, over all passages that they were read from.
-
-    Raises EvaluationError if nothing can: there are neither right answers nor passages.
-    """
-    has_answers = any(example.answers for example in examples)
-    names = ["token_f1", "exact_match", "substring_match"] if has_answers else []
-    if has_passages(examples):
-        names.append("grounded")
-        if has_document_ids(examples) and any(example.supporting_ids for example in examples):
-            names += ["recall", "mrr"]
-        elif has_answers:
-            names.append("answer_found")
-    if not names:
-        raise EvaluationError(
-            "The rows have neither right answers nor the passages that their answers were read from, so only a metric "
-            "that asks a model can score them: -m answer_relevancy."
-        )
-    return names
 
 
 def has_passages(examples: Sequence[Example]) -> bool:
@@ -97,7 +76,7 @@ def has_passages(examples: Sequence[Example]) -> bool:
 
 def has_document_ids(examples: Sequence[Example]) -> bool:
     """Whether any row names the documents of its passages, without which there is no recall."""
-    return any(_column(example.metadata, CONTEXT_IDS) for example in examples)
+    return any(first_column(example.metadata, CONTEXT_IDS) for example in examples)
 
 
 def without_recorded(example: Example) -> Example:
@@ -105,13 +84,14 @@ def without_recorded(example: Example) -> Example:
     recorded = {*RESPONSES, *CONTEXTS, *CONTEXT_IDS}
     if names_answer_given(example.metadata):
         recorded.add("answer")
-    kept = {name: value for name, value in example.metadata.items() if str(name).strip().lower() not in recorded}
+    left_out = {name for plain, name in plain_names(example.metadata).items() if plain in recorded}
+    kept = {name: value for name, value in example.metadata.items() if name not in left_out}
     return dataclasses.replace(example, metadata=kept)
 
 
 def texts_of(row: Mapping[Any, Any]) -> list[str] | None:
     """The passages that a row or a reply names, a text or a list of them; None if it names none."""
-    column = _column(row, CONTEXTS)
+    column = first_column(row, CONTEXTS)
     if not column:
         return None
     return list(gold_answers(row[column]).answers)
@@ -146,7 +126,7 @@ def prediction_of(question: str, reply: Any) -> dspy.Prediction | None:
     row = reply if isinstance(reply, Mapping) else getattr(reply, "__dict__", None)
     if not isinstance(row, Mapping):
         return None
-    column = _column(row, ("answer", *RESPONSES, "result"))
+    column = first_column(row, ("answer", *RESPONSES, "result"))
     if not column:
         return None
     texts = texts_of({**row, "context": row.get("context") or row.get("passages")})
@@ -154,16 +134,10 @@ def prediction_of(question: str, reply: Any) -> dspy.Prediction | None:
     return dspy.Prediction(answer=str(row[column]), **hits)
 
 
-def _response_columns(row: Mapping[Any, Any]) -> tuple[str, ...]:
-    return ("answer", *RESPONSES) if names_answer_given(row) else RESPONSES
+def _response_column(row: Mapping[Any, Any]) -> Any:
+    return first_column(row, ("answer", *RESPONSES) if names_answer_given(row) else RESPONSES)
 
 
 def _ids_of(row: Mapping[Any, Any]) -> tuple[str, ...]:
-    column = _column(row, CONTEXT_IDS)
+    column = first_column(row, CONTEXT_IDS)
     return document_names(row[column]) if column else ()
-
-
-def _column(row: Mapping[Any, Any], known: Sequence[str]) -> Any:
-    """The first known column that a row has a value in; "" if there is none."""
-    plain = {str(name).strip().lower(): name for name in row}
-    return next((plain[name] for name in known if name in plain and not is_missing(row[plain[name]])), "")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.grids import WORDS, Grid, facts, grids, setup_lines
+from kraq_dspy.eval.grids import WORDS, Grid, Strong, facts, grids, setup_lines
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import number
 from kraq_dspy.eval.summary import RunSummary, TableSummary
@@ -83,10 +83,10 @@ def _table(grid: Grid) -> str:
         heads.append(_head(heading, "" if is_words else "figure"))
 
     body = []
-    for place, row in enumerate(grid.rows):
+    for row in grid.rows:
         cells = []
         for column, cell in enumerate(row):
-            text = f"<strong>{_text(cell)}</strong>" if (place, column) in grid.strong else _text(cell)
+            text = f"<strong>{_text(cell)}</strong>" if isinstance(cell, Strong) else _text(cell)
             is_words = column == 0 or grid.headings[column] in WORDS
             cells.append(f"<td>{text}</td>" if is_words else f'<td class="figure"{_value(cell)}>{text}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")
@@ -132,43 +132,32 @@ def _questions(run: RunSummary, id: str) -> str:
 
     systems = [system.name for system in run.systems]
     kinds = sorted({_kind(row) for row in run.rows} - {""})
-
     heads = [_head("question"), _head("right answer")]
     heads += [_head("answer" if len(systems) == 1 else f"answer, {system}") for system in systems]
-    if kinds:
-        heads.append(_head("type"))
+    heads += [_head("type")] if kinds else []
     for system in systems:
         for metric in run.metrics:
             heads.append(_head(metric if len(systems) == 1 else f"{metric}, {system}", "figure"))
 
-    body = [_question(run, question_id, rows, has_kinds=bool(kinds)) for question_id, rows in by_question.items()]
+    body = [_question(run.metrics, systems, rows, has_kinds=bool(kinds)) for rows in by_question.values()]
     filters = _filters(id, kinds, several=len(systems) > 1)
     return f"<h3>Questions</h3>\n{filters}\n{_sortable(heads, body, id)}"
 
 
-def _question(run: RunSummary, question_id: str, rows: Mapping[str, ResultRow], *, has_kinds: bool) -> str:
+def _question(metrics: Sequence[str], systems: Sequence[str], rows: Mapping[str, ResultRow], *, has_kinds: bool) -> str:
     first = next(iter(rows.values()))
     kind = _text(_kind(first))
-    question = _text(str(first.extra.get("question", question_id)))
-    gold = _text("; ".join(first.extra.get("gold", ())))
+    cells = [f'<td class="wide">{_text(str(first.extra.get("question", first.question_id)))}</td>']
+    cells.append(f"<td>{_text('; '.join(first.extra.get('gold', ())))}</td>")
+    cells += [_answer(rows.get(system)) for system in systems]
+    cells += [f"<td>{kind}</td>"] if has_kinds else []
+    for system in systems:
+        cells += _scores(metrics, rows.get(system))
 
-    cells = [f'<td class="wide">{question}</td>', f"<td>{gold}</td>"]
-    for system in run.systems:
-        cells.append(_answer(rows.get(system.name)))
-    if has_kinds:
-        cells.append(f"<td>{kind}</td>")
-    for system in run.systems:
-        cells += _scores(run.metrics, rows.get(system.name))
-
-    first_metric = next(iter(run.metrics), "")
-    scores = []
-    for row in rows.values():
-        scores.append(-1.0 if row.failure is not None else row.metrics.get(first_metric, 0.0))
-    is_wrong = any(score < 1 for score in scores)
-    differs = len(set(scores)) > 1
-
-    marks = f'data-wrong="{_yes(is_wrong)}" data-differs="{_yes(differs)}" data-kind="{kind}"'
-    return f"<tr {marks}>{''.join(cells)}</tr>"
+    metric = next(iter(metrics), "")
+    scores = {-1.0 if row.failure is not None else row.metrics.get(metric, 0.0) for row in rows.values()}
+    wrong, differs = ("yes" if holds else "no" for holds in (min(scores) < 1, len(scores) > 1))
+    return f'<tr data-wrong="{wrong}" data-differs="{differs}" data-kind="{kind}">{"".join(cells)}</tr>'
 
 
 def _answer(row: ResultRow | None) -> str:
@@ -177,7 +166,10 @@ def _answer(row: ResultRow | None) -> str:
         return "<td>not asked</td>"
     if row.failure is not None:
         return f'<td class="wide failed">failed: {_text(_clipped(row.failure))}</td>'
-    return f'<td class="wide">{_text(_clipped(row.answer))}{_evidence(row)}</td>'
+    passages = [f"<p>{_text(_clipped(str(passage)))}</p>" for passage in row.extra.get("evidence", ())]
+    counts = f"<summary>{counted(len(passages), 'passage')}</summary>"
+    evidence = f"<details>{counts}{''.join(passages)}</details>" if passages else ""
+    return f'<td class="wide">{_text(_clipped(row.answer))}{evidence}</td>'
 
 
 def _scores(metrics: Sequence[str], row: ResultRow | None) -> Iterator[str]:
@@ -189,14 +181,6 @@ def _scores(metrics: Sequence[str], row: ResultRow | None) -> Iterator[str]:
             yield f'<td class="figure" data-value="" title="{_text(reason)}">-</td>'
         else:
             yield f'<td class="figure" data-value="{score!r}">{number(score)}</td>'
-
-
-def _evidence(row: ResultRow) -> str:
-    passages = [str(passage) for passage in row.extra.get("evidence", ())]
-    if not passages:
-        return ""
-    shown = "".join(f"<p>{_text(_clipped(passage))}</p>" for passage in passages)
-    return f"<details><summary>{counted(len(passages), 'passage')}</summary>{shown}</details>"
 
 
 def _filters(id: str, kinds: Sequence[str], *, several: bool) -> str:
@@ -213,10 +197,6 @@ def _filters(id: str, kinds: Sequence[str], *, several: bool) -> str:
 
 def _kind(row: ResultRow) -> str:
     return str(row.extra.get("type") or "")
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
 
 
 def _clipped(text: str) -> str:

@@ -11,13 +11,12 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.manifest import now
 from kraq_dspy.errors import EvaluationError
@@ -117,14 +116,13 @@ class RowWriter:
 
 def write_rows(
     name: str,
-    work: Callable[[Example], ResultRow],
+    ask: Callable[[Sequence[Example]], Iterable[ResultRow]],
     examples: Sequence[Example],
     writer: RowWriter,
-    *,
-    at_once: int,
     progress: Progress,
 ) -> None:
-    """A row for each question that has none yet, made by `work`. Raises ModelError if nothing but failures come."""
+    """A row for each question that has none yet, which `ask` is given. Raises ModelError if nothing but failures
+    come."""
     todo = [example for example in examples if (name, example.id) not in writer.done]
     stage = f"ask {name}"  # a system may be called as what was prepared for it: "k2rag"
     progress.start(stage, len(examples))
@@ -136,7 +134,7 @@ def write_rows(
     if len(todo) < len(examples):
         failures.succeed()
 
-    for row in as_done(work, todo, limit=at_once):
+    for row in ask(todo):
         writer.write(row)
         progress.advance(stage)
         if row.failure is None:
@@ -249,3 +247,9 @@ def _cuda() -> Any | None:
     cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
     is_available = getattr(cuda, "is_available", None)
     return cuda if is_available is not None and is_available() else None
+
+
+def clipped(text: str, most: int = 200) -> str:
+    """The text on one line, of at most `most` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -44,6 +44,11 @@ def is_built_in(name: str) -> bool:
     return name.partition("@")[0] in NAMES
 
 
+def is_of_answers(name: str) -> bool:
+    """Whether the metric is one of kraq's that scores an answer, which no retriever gives."""
+    return name.partition("@")[0] not in OF_RETRIEVAL and ":" not in name
+
+
 def require_metric(name: str) -> None:
     """Raises ConfigError for a name that is not known, MissingExtraError if the metric lacks its
     package."""
@@ -115,8 +120,7 @@ class RowScorer:
         if name in self._own:
             return _measured(self._own[name], example, prediction)
 
-        is_of_answers = kind not in OF_RETRIEVAL and ":" not in name
-        if is_of_answers and prediction.get("answer") is None:  # a retriever's
+        if is_of_answers(name) and prediction.get("answer") is None:  # a retriever's
             return None
         if kind in FACTS:
             field, fact = FACTS[kind]

@@ -4,7 +4,7 @@ Scores come as arrays over the same questions in the same order. All randomness 
 unequal, NaN or infinite input raises EvaluationError that names the row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -85,11 +85,11 @@ def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int =
         seed: the random seed; the same seed gives the same interval.
 
     Returns:
-        The mean and the ends of its interval, in the unit of the scores.
+        The mean and the ends of the interval, in the unit of the scores.
 
-    Scores of questions are often skewed, so a percentile interval would be off. If all scores are the same
-    share, the ends are those of Wilson's interval (1927). Equal scores outside of [0, 1] have an interval of
-    width 0.
+    Scores of questions are often skewed. For skewed scores, BCa intervals are more accurate than percentile
+    intervals. If all scores are equal and in [0, 1], the function returns Wilson's interval (1927). If all scores are
+    equal and outside of [0, 1], the interval has width 0.
 
     >>> bootstrap_mean([1, 1, 0, 1, 1, 1, 0, 1]).estimate
     0.75
@@ -225,22 +225,12 @@ def _ends_of_test(differences: NDArray[np.float64], resamples: int, seed: int) -
     rng = np.random.default_rng(seed)
     total = differences.sum()
 
-    sums, counts = [], []
-    if 2 ** min(len(changed), 63) <= resamples:
-        choices = np.arange(2 ** len(changed))[:, None] >> np.arange(len(changed)) & 1
-        repeats = -(-resamples // len(choices)) if n_equal else 1
-        sums.append(np.tile(choices @ changed, repeats))
-        counts.append(np.tile(choices.sum(axis=1), repeats))
-    else:
-        sums.append(np.zeros(1))
-        counts.append(np.zeros(1, np.int64))
-        for size in _sizes_of_blocks(resamples, len(changed)):
-            drawn = rng.integers(0, 2, (size, len(changed)), np.int8)
-            sums.append(drawn @ changed)
-            counts.append(drawn.sum(axis=1, dtype=np.int64))
-
-    swapped = np.concatenate(sums).round(9)
-    n_swapped = np.concatenate(counts)
+    blocks = [(swaps @ changed, swaps.sum(axis=1, dtype=np.int64)) for swaps in _swaps(len(changed), resamples, rng)]
+    swapped = np.concatenate([sums for sums, _ in blocks]).round(9)
+    n_swapped = np.concatenate([counts for _, counts in blocks])
+    if n_equal:
+        repeats = -(-resamples // len(swapped))
+        swapped, n_swapped = np.tile(swapped, repeats), np.tile(n_swapped, repeats)
     if n_equal:
         n_swapped = n_swapped + rng.binomial(n_equal, 0.5, len(n_swapped))
     n_others = len(differences) - n_swapped
@@ -273,9 +263,9 @@ def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = R
         seed: the random seed.
 
     Returns:
-        mean(system) - mean(baseline) and the ends of its 95 % interval.
+        mean(system) - mean(baseline), and the ends of the 95 % interval of this difference.
 
-    To judge a difference, use `paired_difference`, whose interval agrees with the test.
+    To decide whether a difference is significant, use `paired_difference`: its interval agrees with the test.
 
     >>> bootstrap_difference([1, 1, 0, 1], [0, 1, 0, 0]).estimate
     0.5
@@ -295,35 +285,32 @@ def permutation_test(system: Scores, baseline: Scores, *, resamples: int = RESAM
     Returns:
         The test, with its p in (0, 1].
 
-    Under the null hypothesis, the two scores of a question may be swapped. The test is exact if there are
-    fewer swaps than `resamples`. Otherwise p is (count + 1) / (resamples + 1), which is never 0 (Phipson and
-    Smyth, 2010).
+    The test swaps the two scores of some questions, and computes the mean difference again. If there are at most
+    `resamples` ways to swap, the test tries all of them and p is exact. Otherwise the test draws `resamples` ways at
+    random. Then p is (extreme + 1) / (resamples + 1), where `extreme` counts the draws with at least the observed
+    difference (Phipson and Smyth, 2010).
 
     >>> permutation_test([1, 1, 0, 1], [0, 1, 0, 0]).p_value
     0.5
     """
     differences = _differences(system, baseline)
     changed = differences[differences != 0]
-    p_value, method = 1.0, "paired randomisation, exact"
-    if len(changed) > 1:
-        p_value = _share_of_larger_sums(changed, resamples, np.random.default_rng(seed))
+    as_far = [_are_as_far(swaps, changed) for swaps in _swaps(len(changed), resamples, np.random.default_rng(seed))]
+    method = "paired randomisation, exact"
     if 2 ** min(len(changed), 63) > resamples:
         method = f"paired randomisation, {resamples} resamples, seed {seed}"
-    return Test(float(differences.mean()), float(p_value), len(differences), method)
+    return Test(float(differences.mean()), float(np.concatenate(as_far).mean()), len(differences), method)
 
 
-def _share_of_larger_sums(differences: NDArray[np.float64], resamples: int, rng: np.random.Generator) -> float:
-    """The share of choices of signs, of all or of `resamples` and the given one, whose sum is at
-    least as far from 0."""
-    n = len(differences)
+def _swaps(n: int, resamples: int, rng: np.random.Generator) -> Iterator[NDArray[np.integer[Any]]]:
+    """Which of `n` questions are swapped, a choice a row, in blocks: every choice if there are at most `resamples`,
+    else the one without swaps and so many random ones."""
     if 2 ** min(n, 63) <= resamples:
-        choices = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        return float(_are_as_far(choices, differences).mean())
-
-    larger = 0
+        yield np.arange(2**n)[:, None] >> np.arange(n) & 1
+        return
+    yield np.zeros((1, n), np.int8)
     for size in _sizes_of_blocks(resamples, n):
-        larger += int(_are_as_far(rng.integers(0, 2, (size, n), np.int8), differences).sum())
-    return (larger + 1) / (resamples + 1)
+        yield rng.integers(0, 2, (size, n), np.int8)
 
 
 def _are_as_far(choices: NDArray[np.integer[Any]], differences: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -360,7 +347,7 @@ def compare(system: Scores, baseline: Scores, *, seed: int = 0) -> Comparison:
         seed: the random seed of intervals and test.
 
     Returns:
-        Both means and their difference with 95 % intervals, and the paired randomization test.
+        Both means, the difference, a 95 % interval of each, and the paired randomization test.
 
     >>> compare([1, 1, 0, 1], [0, 1, 0, 0]).difference.estimate
     0.5

@@ -78,10 +78,10 @@ class RunSummary:
         header: what was run, on which questions.
         baseline: the system that the others are compared with.
         systems: the systems, each with its means, intervals and differences.
-        missing: the number of questions that each system was not asked yet, in an unfinished run.
+        missing: in an unfinished run, the number of questions left for each system.
         rows: each question with each system's answer and scores.
-        decisions: which system of each pair is better, for each metric, if the questions are a test set with
-            two halves (`decide`).
+        decisions: for each metric, which system of each pair is better (`decide`). Empty unless the questions are a
+            test set with two halves.
 
     >>> rows = [ResultRow("q1", "rag", metrics={"right": 1.0}), ResultRow("q2", "rag", metrics={"right": 0.0})]
     >>> summarise_run(RunHeader("mine", "questions", {}, {}, {}), rows).systems[0].cells["right"].interval.estimate
@@ -242,15 +242,15 @@ def _column(
     cells: dict[str, Cell] = {}
     p_values: dict[str, float] = {}
     for name, own in scores.items():
-        cell = _cell_of(metric, by_system[name], own, seed, folds)
-        if name != baseline and own.keys() & of_baseline.keys():
-            cell = _compared_with(of_baseline, cell, own, seed)
-            assert cell.p_value is not None
-            p_values[name] = cell.p_value
-        cells[name] = cell
+        cells[name] = _cell_of(metric, by_system[name], own, seed, folds)
+        shared = sorted(own.keys() & of_baseline.keys())
+        if name != baseline and shared:
+            paired = paired_difference([own[id] for id in shared], [of_baseline[id] for id in shared], seed=seed)
+            p_values[name] = paired.test.p_value
+            cells[name] = dataclasses.replace(cells[name], difference=paired.interval, n_paired=len(shared))
 
     for name, p_adjusted in holm(p_values).items():
-        cells[name] = dataclasses.replace(cells[name], p_adjusted=p_adjusted)
+        cells[name] = dataclasses.replace(cells[name], p_value=p_values[name], p_adjusted=p_adjusted)
     return cells
 
 
@@ -271,14 +271,6 @@ def _cell_of(metric: str, rows: Sequence[ResultRow], scores: Mapping[str, float]
         quartiles=(float(first), float(third)),
         folds=fold_means(scores, folds, seed) if folds else (),
     )
-
-
-def _compared_with(baseline: Mapping[str, float], cell: Cell, scores: Mapping[str, float], seed: int) -> Cell:
-    """The cell with its difference to the baseline, over the questions that both have scores for."""
-    shared = sorted(scores.keys() & baseline.keys())
-    own, others = [scores[id] for id in shared], [baseline[id] for id in shared]
-    paired = paired_difference(own, others, seed=seed)
-    return dataclasses.replace(cell, difference=paired.interval, n_paired=len(shared), p_value=paired.test.p_value)
 
 
 def fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[float, ...]:

@@ -6,6 +6,7 @@ declare what is to be asked. An `AskedSystem` is what was made of one of them, o
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import methodcaller
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -134,7 +135,8 @@ def system_of(
         if space is None:
             raise ConfigError(f"{str(given)!r} is no index; the name of a program needs one: evaluate(..., space=...).")
         program = str(given)
-        made, make = space.program(program), lambda index: index.program(program)
+        make = methodcaller("program", program)
+        made = make(space)
 
     if is_answering(made, examples):
         made = AnsweringFunction(made)
@@ -151,19 +153,13 @@ def chosen_program(space: Workspace, choice: ProgramChoice, name: str, states: I
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
     if files := ", ".join(file.name for file in states):
         about["state"] = files
-
-    def make(index: Workspace) -> dspy.Module:
-        return index.make_program(choice)
-
+    make = methodcaller("make_program", choice)
     return AskedSystem(name, make(space), True, about, choice, make)
 
 
 def chosen_retriever(space: Workspace, name: str, k: int) -> AskedSystem:
     """A retriever made by its name, which is asked for `k` passages."""
-
-    def make(index: Workspace) -> Retriever:
-        return index.retriever(name)
-
+    make = methodcaller("retriever", name)
     return AskedSystem(name, make(space), False, about_retriever(name, space.embedder.name, [k]), make=make)
 
 

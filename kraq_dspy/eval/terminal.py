@@ -8,7 +8,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, facts, failed_questions, grids, setup_lines
+from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, Strong, facts, failed_questions, grids, setup_lines
+from kraq_dspy.eval.rows import clipped
 from kraq_dspy.eval.summary import RunSummary, TableSummary
 
 FAILED = 5
@@ -42,10 +43,10 @@ def print_run(run: RunSummary, console: Console, *, brief: bool = False, failed:
     console.print(Text(worst.title, style="bold"))
     for row in worst.rows:
         cells = dict(zip(worst.headings, row, strict=True))
-        console.print(Text(f"  {row[1]} {row[0]}: {_shortened(cells['question'], 2 * console.width)}"))
+        console.print(Text(f"  {row[1]} {row[0]}: {clipped(_plain(cells['question']), 2 * console.width)}"))
         for name in ("gold", "answer", "evidence"):
             if cells[name]:
-                line = Text(f"{name}: {_shortened(cells[name], 2 * console.width)}", style="dim")
+                line = Text(f"{name}: {clipped(_plain(cells[name]), 2 * console.width)}", style="dim")
                 console.print(Padding(line, (0, 0, 0, 6), expand=False))
     console.print(Text(worst.note, style="dim"))
 
@@ -66,9 +67,8 @@ def print_grid(grid: Grid, console: Console) -> None:
     for column, heading in enumerate(grid.headings):
         is_words = column == 0 or heading in WORDS or heading in ABOUT
         table.add_column(Text(_plain(heading)), justify="left" if is_words else "right", overflow="fold")
-    for place, row in enumerate(grid.rows):
-        styles = ["bold" if (place, column) in grid.strong else "" for column in range(len(row))]
-        table.add_row(*(Text(_plain(cell), style=style) for cell, style in zip(row, styles, strict=True)))
+    for row in grid.rows:
+        table.add_row(*(Text(_plain(cell), style="bold" if isinstance(cell, Strong) else "") for cell in row))
     console.print(table)
 
     if grid.note:
@@ -85,8 +85,7 @@ def turned(grid: Grid) -> Grid:
     rows = tuple(
         (heading, *(row[column] for row in grid.rows)) for column, heading in enumerate(grid.headings) if column
     )
-    strong = frozenset((column - 1, row + 1) for row, column in grid.strong if column)
-    return Grid(grid.title, headings, rows, strong, grid.note)
+    return Grid(grid.title, headings, rows, grid.note)
 
 
 LONGEST_FIGURE = 60  # characters; a longer cell is running text
@@ -109,11 +108,6 @@ def _full_width(grid: Grid) -> int:
     """How wide the table is if no cell is wrapped."""
     columns = zip(grid.headings, *grid.rows, strict=True)
     return sum(max(map(cell_len, texts)) + BORDER for texts in columns) + 1
-
-
-def _shortened(text: str, most: int) -> str:
-    plain = " ".join(_plain(text).split())
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
 def _plain(text: str) -> str:

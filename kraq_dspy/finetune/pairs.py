@@ -29,13 +29,13 @@ class Pair:
     """Inputs and outputs of a step, to train a model on.
 
     Args:
-        id: its id.
+        id: the id of the pair.
         inputs: the input fields.
         outputs: the output fields.
-        source: the data set or index that it comes from.
-        example_id: the id of the question there.
+        source: the data set or index behind the pair.
+        example_id: the id of the question in the source.
         document_ids: ids of the evidence.
-        model: the model that wrote what was not given; empty for none.
+        model: the model that wrote the missing fields; "" if no field was missing.
 
     >>> Pair.generator("Ada wrote notes.", "What did Ada write?", source="notes", example_id="1").outputs
     {'question': 'What did Ada write?'}
@@ -133,7 +133,7 @@ def plain_pairs(pairs: Sequence[Pair], sources: Collection[str] = ()) -> tuple[l
 
 
 def chats_of(pairs: Sequence[Pair], kind: str) -> list[Chat]:
-    """Make chats of pairs: the messages of the step, and the reply that its model should give.
+    """Make a chat of each pair: the messages of the step, and the expected reply.
 
     Args:
         pairs: the pairs.

@@ -39,11 +39,11 @@ class LocalLoRA(Provider):
     weights.
 
     Args:
-        out: the folder of the adapters; each training has its own folder in it.
+        out: the folder of the adapters. Each training makes a folder in `out`.
         settings: what DSPy's `train_kwargs` do not say.
         progress: is called as a training advances.
 
-    A model that has an adapter is trained further from it.
+    If a model has an adapter, the training continues from this adapter.
 
     >>> lm = dspy.LM("transformers/models/small", provider=LocalLoRA(Path("adapters"), TrainSettings(epochs=1)))
     """

@@ -113,7 +113,8 @@ def pairs_from_dataset(
     Raises:
         TrainingError: if no question names evidence.
 
-    If a summary gives its question away, the teacher gets one more try; then kraq drops the pair.
+    If a summary contains the question, kraq calls the teacher once more. If the second summary contains the question,
+    too, kraq drops the pair.
 
     >>> pairs_from_dataset(load_dataset("musique", Path("data")), Path("pairs.jsonl"), models)  # doctest: +SKIP
     """

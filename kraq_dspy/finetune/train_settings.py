@@ -8,7 +8,7 @@ from kraq_dspy._internal.options import Checked, option
 
 @dataclass(frozen=True)
 class TrainSettings(Checked):
-    """How to train an adapter; the defaults are those of the KRAQ paper (QLoRA).
+    """How to train an adapter. The defaults are from the KRAQ paper (QLoRA).
 
     Args:
         r: the rank of the adapter.
@@ -22,10 +22,11 @@ class TrainSettings(Checked):
         accumulate: batches in one step.
         epochs: passes over the examples.
         max_tokens: the most tokens of an example; longer ones are left out.
-        held_out: the share of examples to evaluate on, four times an epoch, with a checkpoint after each.
+        held_out: the share of examples to evaluate on. The training evaluates four times an epoch, and saves a
+            checkpoint each time.
         seed: the random seed of split, order and weights.
 
-    The loss counts the tokens of the reply only: the question, its field markers and the end of the reply.
+    The loss counts only the tokens of the reply, with field markers and end.
 
     >>> TrainSettings(r=16, epochs=1).learning_rate
     0.0002

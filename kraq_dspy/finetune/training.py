@@ -46,13 +46,13 @@ class Trained:
     """A trained adapter.
 
     Attributes:
-        folder: its folder.
+        folder: the folder of the adapter.
         base: the base model.
-        served: the base's name for a role: "transformers/FOLDER" or "gguf/NAME".
-        model: the adapter's name for a role: "transformers/FOLDER#ADAPTER@HASH".
-        weights_hash: a hash of its weights.
+        served: the name of the base for a role: "transformers/FOLDER" or "gguf/NAME".
+        model: the name of the adapter for a role: "transformers/FOLDER#ADAPTER@HASH".
+        weights_hash: a hash of the adapter's weights.
         data_hash: a hash of the training examples.
-        settings: how it was trained.
+        settings: the settings of the training.
         quantized: whether the base was in 4 bits.
         rows: the numbers of examples to train and to evaluate on.
         longest: the length of the longest example, in tokens.

@@ -131,8 +131,11 @@ def _joined(block: str) -> list[str]:
 
 def words(text: str) -> list[str]:
     """Words without case and accents; of scripts without spaces, pairs of letters."""
+    text = folded(text)
+    if text.isascii():
+        return [word.removesuffix("'s") for word in WORD.findall(text)]
     tokens = []
-    for word in WORD.findall(folded(text)):
+    for word in WORD.findall(text):
         if UNSPACED.search(word):
             tokens += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
         else:

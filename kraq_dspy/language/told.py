@@ -77,6 +77,8 @@ def may_be_english(text: str) -> bool:
     True
     """
     text = text[:_SEEN]
+    if text.isascii():
+        return True
     plain_words = [word for word in _WORD.findall(text) if word.islower()]
     if all(map(str.isascii, plain_words)) and not _ENGLISH_ALONE.isdisjoint(plain_words):
         return True
@@ -139,6 +141,8 @@ def _by_script_or_words(text: str) -> str:
 
 def _by_script(text: str) -> str:
     """The language of a script that one language is written in, or one above others; "" for Latin letters."""
+    if text.isascii():
+        return ""
     n_letters = sum(map(str.isalpha, text))
     if len(text) - len(_ascii(text)) < _LEAST_SHARE * n_letters:
         return ""
@@ -189,6 +193,7 @@ def _likeliest(text: str, among: tuple[str, ...], at_least: float = _LIKELY) -> 
 def _identifier(among: tuple[str, ...]) -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # half a second, where a text is not plainly English
 
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages(list(among))
-    return identifier
+    of_all = LanguageIdentifier.from_model_file(MODEL_FILE)
+    of_all.set_languages(list(among))
+    tables, states = (of_all.nb_ptc, of_all.nb_pc, of_all.nb_classes), (of_all.tk_nextmove, of_all.tk_output)
+    return LanguageIdentifier(*tables, *states, norm_probs=True, tk_row=of_all.tk_row)  # without the other languages

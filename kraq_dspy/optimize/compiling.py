@@ -92,14 +92,14 @@ class Compiled:
 
     Attributes:
         program: the optimized program.
-        state: its instructions and demonstrations.
+        state: the instructions and demonstrations of the program.
         target: the name of the step or program.
         optimizer: the name of the optimizer.
         metric: the name of the metric.
-        comparison: the means after ("system") and before ("baseline"), and their paired difference with
-            interval and test.
+        comparison: the mean after ("system"), the mean before ("baseline"), and the paired difference with interval
+            and test.
         before: the scores of the examples before, `[n_examples]`.
-        after: their scores afterwards, `[n_examples]`.
+        after: the scores of the same examples afterwards, `[n_examples]`.
         n_train: the number of examples to learn from.
         usage: calls and tokens of this run.
         replayed: replies that an earlier run had paid for.
@@ -150,22 +150,21 @@ def compile_program(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Compiled:
-    """Optimize a step, a program or your own module on a dev set, and compare it with what it was.
+    """Optimize a step, a program or your own module on a dev set, and compare the result with the start.
 
     Args:
         target: the name of a step ("extraction") or program ("combined"), a module, or a `Target`.
-        devset: a csv or JSON lines file, rows or `dspy.Example`s. Without it, kraq makes examples of the
-            index, in which replies of its models are the labels.
-        metric: the name of a metric, a `Metric`, or `metric(example, prediction)` in [0, 1]. By default the
-            target's own.
+        devset: a csv or JSON lines file, rows or `dspy.Example`s. Without `devset`, kraq makes examples from the
+            index; the labels are replies of models.
+        metric: the name of a metric, a `Metric`, or `metric(example, prediction)` in [0, 1]. By default the metric of
+            the target.
         space: the index to work over.
-        train: examples to learn from. Without them, one half of `devset` is to learn from, and the other to
-            measure on.
-        method: the name of an optimizer ("labeled", "bootstrap", "random-search", "mipro", "gepa"), or a
-            `Method`.
-        resources: models, encoder and options; they may name the index, too.
-        out: the file to write. `OUT.calls.jsonl` keeps every paid reply, so that the same call resumes;
-            delete it afterwards.
+        train: examples to learn from. Without `train`, kraq learns from one half of `devset` and measures on the
+            other half.
+        method: the name of an optimizer ("labeled", "bootstrap", "random-search", "mipro", "gepa"), or a `Method`.
+        resources: models, encoder, options and index.
+        out: the file to write. `OUT.calls.jsonl` keeps every paid reply, so that the same call resumes; delete it
+            afterwards.
         force: save the result even if it is worse.
         progress: is called as the optimization advances.
 
@@ -173,7 +172,7 @@ def compile_program(
         The optimized program, with scores before and after.
 
     Raises:
-        ConfigError: for what cannot be optimized so.
+        ConfigError: for a target, metric or optimizer that does not fit.
         MissingExtraError: if the optimizer needs a package.
         EvaluationError: for unusable examples.
         BudgetExceededError: if the calls would exceed the budget.

@@ -24,9 +24,9 @@ class Domain:
     """What a corpus is about, by a model that read some passages.
 
     Attributes:
-        domain: its field.
+        domain: the field, such as "yeast genetics".
         persona: who knows this field.
-        types: the types of entities that matter in it.
+        types: the types of entities that matter in this field.
 
     >>> Domain("yeast genetics", "A geneticist who works with yeast.", ("gene", "protein")).types
     ('gene', 'protein')
@@ -60,15 +60,14 @@ def describe_domain(
     """Ask the model of the role "extractor", in one call, what a corpus is about.
 
     Args:
-        corpus: a file or folder, documents or texts, as `build_index` takes them.
+        corpus: a file or folder, documents or texts, as in `build_index`.
         settings: settings in place of kraq.toml.
         lm: a model, or models by role.
-        passages: how many passages to draw at random; the model sees the first half if they are too long for
-            it.
+        passages: how many passages to draw at random. If the prompt is too long, the model sees half of the passages.
         seed: the random seed.
 
     Returns:
-        The domain, a persona and types of entities; `to_toml()` gives them for kraq.toml.
+        The domain, a persona and types of entities. `to_toml()` gives lines for kraq.toml.
 
     Raises:
         CorpusError: if there is no text.

@@ -23,11 +23,11 @@ NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spendin
 
 @dataclass(frozen=True)
 class Method:
-    """How to optimize.
+    """How to optimize a program.
 
     Args:
         optimizer: one of DSPy's optimizers: "labeled", "bootstrap", "random-search", "mipro" or "gepa".
-        sizes: the sizes of its search.
+        sizes: the sizes of the optimizer's search.
         seed: the random seed of split, optimizer and bootstrap.
         start: the file of an optimized program to start from.
         budget_calls: the most model calls; None for no limit.

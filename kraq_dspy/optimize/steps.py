@@ -110,20 +110,20 @@ class OptimizableStep:
     """A step that `kraq optimize` knows by name.
 
     Attributes:
-        name: its name.
-        signatures: the signatures that it calls.
-        role: the role whose model it calls.
-        inputs: the input fields of an example, each with what reads it.
-        right: the fields that can be the label, each with what reads its cell of a csv file if that is not
-            text. An example has one or more of them.
+        name: the name of the step.
+        signatures: the signatures of the step.
+        role: the role whose model the step calls.
+        inputs: the input fields of an example, each with a function that reads the field.
+        right: the fields that can be the label. An example has one or more of these fields. A function reads cells of
+            a csv file that are not text.
         gold: takes the label out of a row.
         measures: the metrics by name, the default first.
         own: makes groups of rows of an index.
         own_rows: what these rows are, in words.
-        module: the class of its program.
-        maker: makes the program of the settings, if its constructor takes arguments.
-        labelled: whether a row has all outputs, so that it can be a demonstration as it is.
-        fields: the signature's names of inputs, if they differ.
+        module: the class of the step's program.
+        maker: makes the program from the settings, if the class takes arguments.
+        labelled: whether a row has all outputs and can be a demonstration unchanged.
+        fields: the names of the inputs in the signature, if different.
     """
 
     name: str

@@ -22,16 +22,15 @@ from kraq_dspy.workspace.registry import PROGRAMS
 
 @dataclass(frozen=True)
 class Target:
-    """A program to optimize, how to read its examples, and how to score it.
+    """A program to optimize, with functions that read examples and score predictions.
 
     Args:
-        name: its name.
+        name: the name of the target.
         program: the program.
         rows: how to make an example of a row.
         metrics: the metrics by name, the default first.
-        role: the role whose model it calls.
-        labelled: whether an example has all outputs of the only predictor, so that it can be a demonstration
-            as it is.
+        role: the role whose model the program calls.
+        labelled: whether an example has all outputs of the only predictor and can be a demonstration unchanged.
         index_rows: makes rows of an index, if the caller gives none.
         own_rows: what these rows are, in words.
 
@@ -85,7 +84,7 @@ def make_target(
         space: the open index. Programs need one; steps do not.
         retriever: the retriever of a program.
         scorer: measures the relevance of questions; by default with the packaged model.
-        settings: the settings. They choose the program of the step "extraction", among others.
+        settings: the settings. For example, the settings choose the program of the step "extraction".
         arguments: options of a program.
 
     Returns:

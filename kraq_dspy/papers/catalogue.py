@@ -68,12 +68,12 @@ class PaperTable:
     number: str
     shows: str
     needs: str
-    definition: str
     command: str
     datasets: tuple[str, ...]
     rows: tuple[TablePart, ...]
     columns: tuple[TablePart, ...]
-    theirs: tuple[tuple[float | None, ...], ...]
+    definition: str = ""
+    theirs: tuple[tuple[float | None, ...], ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -83,13 +83,8 @@ class PaperTable:
 
     @property
     def systems(self) -> frozenset[str]:
-        names: set[str] = set()
-        for row in self.cells:
-            for cell in row:
-                names.update(cell.systems)
-                if cell.against:
-                    names.add(cell.against)
-        return frozenset(names)
+        cells = [cell for row in self.cells for cell in row]
+        return frozenset(name for cell in cells for name in (*cell.systems, cell.against) if name)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -179,27 +174,23 @@ def is_covered(dataset: str, name: str) -> bool:
 def _table(
     paper: str, entry: Mapping[str, Any], parts: Mapping[str, Any], known: Mapping[str, PaperTable]
 ) -> PaperTable:
-    theirs = tuple(tuple(row) for row in entry.get("theirs", ()))
+    given = {name: value for name, value in entry.items() if name not in ("same_as", "rows", "columns", "percent")}
+    given |= {"paper": paper, "datasets": tuple(entry.get("datasets", ()))}
+    if "theirs" in entry:
+        given["theirs"] = tuple(tuple(row) for row in entry["theirs"])
     if "same_as" in entry:
         same = known[entry["same_as"]]
-        return dataclasses.replace(
-            same, id=entry["id"], paper=paper, number=entry["number"], shows=entry["shows"],
-            command=f"kraq bench {entry['id']}" if same.definition else same.command, theirs=theirs or same.theirs,
-            settings=entry.get("settings", same.settings), options=entry.get("options", same.options),
-        )  # fmt: skip
+        command = f"kraq bench {entry['id']}" if same.definition else same.command
+        return dataclasses.replace(same, **given | {"command": command, "datasets": same.datasets})
 
     rows = _parts(entry.get("rows", ()), parts)
     columns = _parts(entry.get("columns", ()), parts)
-    datasets = tuple(dict.fromkeys(row.dataset for row in rows if row.dataset)) or tuple(entry.get("datasets", ()))
+    if of_rows := tuple(dict.fromkeys(row.dataset for row in rows if row.dataset)):
+        given["datasets"] = of_rows
     if entry.get("percent"):
         columns = tuple(dataclasses.replace(column, percent=True) for column in columns)
-    definition = entry.get("definition", "")
-    table = PaperTable(
-        entry["id"], paper, entry["number"], entry["shows"], entry["needs"], definition,
-        entry.get("command", f"kraq bench {entry['id']}"), datasets, rows, columns, theirs,
-        entry.get("settings", {}), entry.get("options", {}),
-    )  # fmt: skip
-    if theirs and [len(row) for row in theirs] != [len(columns)] * len(rows):
+    table = PaperTable(**{"command": f"kraq bench {entry['id']}", **given}, rows=rows, columns=columns)
+    if table.theirs and [len(row) for row in table.theirs] != [len(columns)] * len(rows):
         raise ConfigError(
             f"{table.id}: the printed figures are no grid of {counted(len(rows), 'row')} and "
             f"{counted(len(columns), 'column')}."
@@ -214,12 +205,11 @@ def _parts(declared: Any, parts: Mapping[str, Any]) -> tuple[TablePart, ...]:
         declared = parts[declared]
     if isinstance(declared, Mapping):
         inner: Sequence[Mapping[str, Any]] = declared.get("with", [{"label": ""}])
-        of_datasets = []
-        for name in declared["datasets"]:
-            for entry in inner:
-                label = f"{name} {entry['label']}".strip()
-                of_datasets.append(dataclasses.replace(_part(entry), label=label, dataset=name))
-        return tuple(of_datasets)
+        declared = [
+            {**entry, "label": f"{name} {entry['label']}".strip(), "dataset": name}
+            for name in declared["datasets"]
+            for entry in inner
+        ]
     return tuple(_part(each) for each in declared)
 
 

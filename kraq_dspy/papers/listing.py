@@ -2,12 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import counted
+from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.latency import TOTAL, parallel_seconds
 from kraq_dspy.eval.rows import HEADER_FILE
 from kraq_dspy.eval.summary import RunSummary, SystemSummary, TableSummary
@@ -22,175 +23,172 @@ RESOURCES: Mapping[str, Callable[[SystemSummary], float | None]] = {
     "gpu_mb": lambda system: system.resources.get("gpu_mb"),
 }
 """Figures that are no scores but what an answer took. Where a table scores seconds itself, those count."""
+FAILED = (
+    "A figure with [n of N] is of n rows, since the others failed, were not asked or have no gold answer to be scored "
+    "by: it does not compare with its neighbors. The table of differences compares the questions that both have; "
+    "--retry-failed asks the others again."
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """A paper's table with our figures; None if nothing was run. `datasets` are those of the rows that were.
+class Figure:
+    """Our figure for a cell of a paper's table; None if nothing was run.
 
-    `scored` says for each figure of how many rows it is, and of how many it should be; None where they are as many.
-    `smaller` says for each row what there was less of than the row's system asks for ("4 prepared", "3 passages").
+    `scored` says of how many rows it is, and of how many it should be; None where they are as many.
     """
 
-    table: PaperTable
-    rows: tuple[str, ...]
-    ours: tuple[tuple[float | None, ...], ...]
-    datasets: tuple[str, ...]
-    scored: tuple[tuple[tuple[int, int] | None, ...], ...]
-    smaller: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """What the table shows, with the true size of an FAQ cache or a corpus that is smaller than the paper's."""
-        sizes = sorted(set(filter(None, self.smaller)))
-        here = f" (here of {', '.join(sizes)})" if sizes else ""
-        return f"{self.table.paper}, {self.table.number}: {self.table.shows}{here}"
-
-    def cells(self) -> Iterator[tuple[str, ...]]:
-        """Yield for each row its label and its figures: ours, marked where rows of it failed ("47.3
-        [3 of 4]"), behind it in brackets the printed one."""
-        for number, (label, values) in enumerate(zip(self.rows, self.ours, strict=True)):
-            theirs = self.table.theirs[number] if number < len(self.table.theirs) else ()
-            printed = [f" ({shown(value)})" for value in theirs] or [""] * len(values)
-            marks = [f" [{each[0]} of {each[1]}]" if each else "" for each in self.scored[number]]
-            label = f"{label} ({self.smaller[number]})" if self.smaller[number] else label
-            yield label, *(f"{shown(v)}{mark}{their}" for v, mark, their in zip(values, marks, printed, strict=True))
+    value: float | None = None
+    scored: tuple[int, int] | None = None
 
 
-def figures_of(summary: TableSummary) -> list[Figures]:
-    """Every table of the papers of which the summary has figures."""
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """Our figures for a row of a paper's table, by column.
+
+    `dataset` is the data set that was run for it, "" if none was. `smaller` says what there was less of than the row's
+    systems ask for ("4 prepared", "3 passages").
+    """
+
+    label: str
+    figures: tuple[Figure, ...]
+    dataset: str = ""
+    smaller: str = ""
+
+
+def paper_grids(summary: TableSummary) -> list[Grid]:
+    """The tables of the papers that the runs have figures of, with the papers' rows and columns: ours (theirs)."""
     if not summary.runs:
         return []
-    run = summary.runs[0]
-    laid_out = [lay_out(table, summary.runs) for table in _made_by(run.header.name, run.table)]
-    return [figures for figures in laid_out if any(value is not None for row in figures.ours for value in row)]
+    notes = dict.fromkeys(note for run in summary.runs for note in run.header.extra.get("notes", ()))
+    grids = []
+    for table in _made_by(summary.runs[0].header.name, summary.runs[0].table):
+        rows = lay_out(table, summary.runs)
+        if any(figure.value is not None for row in rows for figure in row.figures):
+            grids.append(_grid(table, rows, list(notes)))
+    return grids
 
 
-def lay_out(table: PaperTable, runs: Sequence[RunSummary]) -> Figures:
+def _grid(table: PaperTable, rows: Sequence[FigureRow], notes: Sequence[str]) -> Grid:
+    """The title has the true size of an FAQ cache or a corpus that is smaller than the paper's. A figure is marked
+    where rows of it failed ("47.3 [3 of 4]"); behind it, in brackets, is the printed one."""
+    cells = []
+    for number, row in enumerate(rows):
+        theirs = table.theirs[number] if number < len(table.theirs) else ()
+        printed = [f" ({shown(value)})" for value in theirs] or [""] * len(row.figures)
+        label = f"{row.label} ({row.smaller})" if row.smaller else row.label
+        texts = []
+        for figure, their in zip(row.figures, printed, strict=True):
+            mark = f" [{figure.scored[0]} of {figure.scored[1]}]" if figure.scored else ""
+            texts.append(f"{shown(figure.value)}{mark}{their}")
+        cells.append((label, *texts))
+
+    sizes = sorted({row.smaller for row in rows} - {""})
+    here = f" (here of {', '.join(sizes)})" if sizes else ""
+    datasets = dict.fromkeys(row.dataset for row in rows if row.dataset)
+    failed = [FAILED] if any(figure.scored for row in rows for figure in row.figures) else []
+    return Grid(
+        f"{table.paper}, {table.number}: {table.shows}{here}",
+        ("", *(column.label for column in table.columns)),
+        tuple(cells),
+        note=" ".join((f"{table.id}, ours (theirs), on {', '.join(datasets)}.", *failed, *notes)),
+    )
+
+
+def lay_out(table: PaperTable, runs: Sequence[RunSummary]) -> list[FigureRow]:
     """Rows of a data set are taken from the run of it, or of a part of it ("hotpotqa-mini"); data
     sets that the paper did not use come below, in rows of their own."""
-    by_name = {run.header.dataset: run for run in runs}
-    rows = _rows_for(table, list(by_name))
-    run_of_row = [_run_on(row.dataset, by_name) for row in rows]
-
-    figures, scored, smaller = [], [], []
-    for run, row in zip(run_of_row, rows, strict=True):
+    rows = []
+    for row in _rows_for(table, [run.header.dataset for run in runs]):
         cells = [row.with_other(column) for column in table.columns]
-        smaller.append(_smaller_size(run, cells))
-        scored.append(tuple(rows_of(run, cell) for cell in cells))
-        figures.append(tuple(value_of(run, cell) for cell in cells))
-    used = tuple(dict.fromkeys(run.header.dataset for run in run_of_row if run))
-    return Figures(table, tuple(row.label for row in rows), tuple(figures), used, tuple(scored), tuple(smaller))
+        run = next((run for run in runs if is_covered(run.header.dataset, row.dataset)), None)
+        if run is None:
+            rows.append(FigureRow(row.label, (Figure(),) * len(cells)))
+        else:
+            figures = tuple(figure_of(run, cell) for cell in cells)
+            rows.append(FigureRow(row.label, figures, run.header.dataset, _smaller_size(run, cells)))
+    return rows
 
 
 def _rows_for(table: PaperTable, datasets: Sequence[str]) -> list[TablePart]:
     """The table's rows, and rows like them for the data sets that the paper did not use."""
-    in_paper = []
-    for name in datasets:
-        if any(is_covered(name, known) for known in table.datasets):
-            in_paper.append(name)
-
-    rows = list(table.rows)
-    if any(row.dataset for row in rows):
-        pattern = [row for row in rows if row.dataset == table.datasets[0]]
-        for name in datasets:
-            if name not in in_paper:
-                rows += [_for_dataset(row, name) for row in pattern]
-    elif datasets:
-        only = (in_paper or datasets)[0]
-        rows = [replace(row, dataset=only) for row in rows]
-    return rows
+    of_paper = [name for name in datasets if any(is_covered(name, known) for known in table.datasets)]
+    if any(row.dataset for row in table.rows):
+        pattern = [row for row in table.rows if row.dataset == table.datasets[0]]
+        others = [
+            replace(row, dataset=name, label=row.label.replace(row.dataset, name, 1))
+            for name in datasets
+            if name not in of_paper
+            for row in pattern
+        ]
+        return [*table.rows, *others]
+    return [replace(row, dataset=(of_paper or datasets)[0]) for row in table.rows]
 
 
-def _for_dataset(row: TablePart, name: str) -> TablePart:
-    return replace(row, dataset=name, label=row.label.replace(row.dataset, name, 1))
-
-
-def _run_on(dataset: str, by_name: Mapping[str, RunSummary]) -> RunSummary | None:
-    for name, run in by_name.items():
-        if is_covered(name, dataset):
-            return run
-    return None
-
-
-def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
-    """The figure that a cell names; in percent where the paper prints percent. None if the run has none, and for a
-    share that is saved where rows of one of both failed."""
-    if run is None:
-        return None
-
+def figure_of(run: RunSummary, cell: TablePart) -> Figure:
+    """The figure that a cell names; in percent where the paper prints percent. Its value is None if the run has none,
+    and for a share that is saved where rows of one of both failed: the two are means of other questions."""
     by_name = {system.name: system for system in run.systems}
+    systems = [by_name[name] for name in (*cell.systems, cell.against) if name in by_name]
+    # A system of QA search is asked several wordings of a question, or those that another one got wrong.
+    missing = {} if run.table.get("kind") == "qa_search" else run.missing
+    asked = failed = 0
+    for system in systems:
+        score, not_asked = system.cells.get(cell.metric), missing.get(system.name, 0)
+        asked += system.n + not_asked
+        failed += not_asked + (system.n_failed if score is None else score.n_failed + score.n_undefined)
+    scored = (asked - failed, asked) if failed else None
+
     values = [_value(by_name.get(name), cell) for name in cell.systems]
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
-        return None
-
+        return Figure(None, scored)
     value = math.fsum(known) / len(known)
     if cell.against:
-        if rows_of(run, cell):
-            return None  # rows failed: the two are means of other questions
         other = _value(by_name.get(cell.against), cell)
-        return None if not other else 100 * (1 - value / other)
-    return 100 * value if cell.percent else value
+        return Figure(100 * (1 - value / other) if other and not scored else None, scored)
+    return Figure(100 * value if cell.percent else value, scored)
 
 
-def rows_of(run: RunSummary | None, cell: TablePart) -> tuple[int, int] | None:
-    """Of how many rows the figure of a cell is, and of how many it should be; None where none failed, lacks or
-    has no score."""
-    by_name = {system.name: system for system in run.systems} if run else {}
-    systems = [by_name[name] for name in (*cell.systems, cell.against) if name in by_name]
-    # A system of QA search is asked several wordings of a question, or those that another one got wrong.
-    counts_questions = run is not None and run.table.get("kind") != "qa_search"
-    not_asked = sum(run.missing.get(system.name, 0) for system in systems) if run and counts_questions else 0
-    asked = sum(system.n for system in systems) + not_asked
-    failed = not_asked + sum(_without_score(system, cell.metric) for system in systems)
-    return (asked - failed, asked) if failed else None
+def _value(system: SystemSummary | None, cell: TablePart) -> float | None:
+    if system is None:
+        return None
+    score = system.cells.get(cell.metric)
+    if score is None:
+        return RESOURCES[cell.metric](system) if cell.metric in RESOURCES else None
+    if cell.statistic != "mean":
+        return score.quartiles[("q1", "q3").index(cell.statistic)] if score.quartiles else None
+    return score.interval.estimate if score.interval else None
 
 
-def _without_score(system: SystemSummary, metric: str) -> int:
-    score = system.cells.get(metric)
-    return system.n_failed if score is None else score.n_failed + score.n_undefined
-
-
-def _smaller_size(run: RunSummary | None, cells: Sequence[TablePart]) -> str:
+def _smaller_size(run: RunSummary, cells: Sequence[TablePart]) -> str:
     """What there was less of than a system of the cells asks for: prepared answers in its FAQ cache or in a block of
     it, or passages in the corpus. Empty if there was enough, or a run does not say."""
-    if run is None:
-        return ""
     systems = [run.table.get("systems", {}).get(name, {}) for cell in cells for name in cell.systems]
     prepared, passages = (run.header.extra.get(name, math.inf) for name in ("prepared_answers", "passages"))
     if any(prepared < max(system.get("entries", 0), system.get("block", 0)) for system in systems):
         return f"{prepared} prepared"
-    if any(passages < _passages_asked_for(system) for system in systems):
+    asked_for = [str(system.get("about", {}).get("passages") or system.get("k", 0)) for system in systems]
+    if any(count.isdecimal() and passages < int(count) for count in asked_for):
         return counted(passages, "passage")
     return ""
-
-
-def _passages_asked_for(system: Mapping[str, Any]) -> int:
-    asked_for = system.get("about", {}).get("passages") or system.get("k", 0)
-    return int(asked_for) if str(asked_for).isdecimal() else 0
 
 
 def listed(runs: Path, papers: Sequence[str] = ()) -> list[tuple[PaperTable, Path | None]]:
     """All tables, or those of the papers whose names begin so, each with the newest report of it
     under `runs`."""
     newest_report: dict[str, Path] = {}
-    for file in sorted(runs.glob(f"*/*/{HEADER_FILE}"), key=_age):
+    for file in sorted(runs.glob(f"*/*/{HEADER_FILE}"), key=lambda file: (file.stat().st_mtime_ns, str(file))):
         header, report = json.loads(file.read_text("utf-8")), file.parents[1] / "report.html"
         if report.is_file():
             made = _made_by(header["name"], header["extra"].get("table", {}))
             newest_report |= {table.id: report for table in made}
 
     prefixes = tuple(name.lower().replace("_", " ").replace("-", " ") for name in papers)
-    tables = []
-    for table in papers_tables().values():
-        if not prefixes or table.paper.lower().replace("-", " ").startswith(prefixes):
-            tables.append((table, newest_report.get(table.id)))
-    return tables
-
-
-def _age(file: Path) -> tuple[int, str]:
-    return file.stat().st_mtime_ns, str(file)
+    return [
+        (table, newest_report.get(table.id))
+        for table in papers_tables().values()
+        if not prefixes or table.paper.lower().replace("-", " ").startswith(prefixes)
+    ]
 
 
 def shown(value: float | None) -> str:
@@ -210,14 +208,3 @@ def _made_by(definition: str, table: Mapping[str, Any]) -> list[PaperTable]:
         for each in papers_tables().values()
         if each.definition == definition and (each.id in only if only else not (each.settings or each.options))
     ]
-
-
-def _value(system: SystemSummary | None, cell: TablePart) -> float | None:
-    if system is None:
-        return None
-    score = system.cells.get(cell.metric)
-    if score is None:
-        return RESOURCES[cell.metric](system) if cell.metric in RESOURCES else None
-    if cell.statistic != "mean":
-        return score.quartiles[("q1", "q3").index(cell.statistic)] if score.quartiles else None
-    return score.interval.estimate if score.interval else None

@@ -27,7 +27,7 @@ class CombinedOptions(SharingOptions):
 
 
 class CombinedRetrieveRAG(SavableModule):
-    """Searches with the question and its nearest stored questions, and answers once (KRAQ paper, Algorithm 1).
+    """Searches with the question and with the nearest stored questions, and answers once (KRAQ paper, Algorithm 1).
 
     Args:
         retrieve: a retriever, or any function that takes a question and returns texts (`as_retriever`).
@@ -42,14 +42,14 @@ class CombinedRetrieveRAG(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature that lacks an output of the step.
-        ValueError: for a count or an `alpha` that is out of its range.
-        TypeError: if `retrieve` is no retriever, or `questions` are none.
+        ConfigError: for a signature without an output that the step needs.
+        ValueError: for a count or an `alpha` out of range.
+        TypeError: if `retrieve` is not a retriever, or `questions` are not questions.
 
-    The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (with
-    their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall". With `explain` it
-    also has `explanation`: what supports the answer (thesis, appendix 7.4). If the signature has further inputs, pass
-    them with the question. The prediction has the further outputs.
+    The prediction has `answer`, `hits` (each with `query` and `why`), `auxiliary_questions` (each with its similarity
+    to the question) and `timings`: seconds for "retrieve", "answer" and "wall". With `explain` it also has
+    `explanation`: what supports the answer (thesis, appendix 7.4). If the signature has further inputs, pass them
+    with the question. The prediction has the further outputs.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -33,9 +33,9 @@ class StandaloneQuestion(SavableModule):
     """Rewrites a question of a conversation, so that it can be understood without the conversation.
 
     `turns` is anything that `turns_of` reads. Without turns, the module returns the question unchanged and calls no
-    model. It also returns the question unchanged if the model fails or its reply is empty. A spent budget and a
-    server that is down raise their errors. The prediction has `question`, the rewritten question, and `asked`, the
-    original one.
+    model. It also returns the question unchanged if the model fails or replies with nothing. If a budget is spent or
+    a server is down, the module raises the error. The prediction has `question`, the rewritten question, and `asked`,
+    the original one.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

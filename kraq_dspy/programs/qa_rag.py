@@ -34,8 +34,8 @@ UNKNOWN = "I do not know"
 
 
 class WritePairs(SavableModule):
-    """Writes the question-answer pairs of one passage, in reading order. It drops repeated pairs, and pairs without a
-    question or an answer.
+    """Writes the question-answer pairs of one passage, in reading order. The module drops repeated pairs, and pairs
+    without a question or an answer.
 
     >>> from dspy.utils import DummyLM
     >>> reply = {"pairs": '[{"question": "Where did Ada live?", "answer": "London"}]'}
@@ -82,15 +82,15 @@ class QARAG(SavableModule):
 
     Raises:
         ConfigError: for another variant, and for a signature that lacks an output of the step.
-        ValueError: for a count that is out of its range.
+        ValueError: for a count out of range.
 
     The variant "v" is Traditional RAG. "type1" splits the question into sub-questions, and turns the passages into
     pairs. "type2" also lets a validator judge the answer by the question and the pairs. If the validator rejects the
     answer, the program answers "I do not know".
 
-    If a passage has no stored pairs, the program makes its pairs in one call, while it splits the question. The paper
-    makes the pairs of all passages in one call; kraq could not store such pairs by passage. If a passage has no pair
-    at all, the model sees the passage itself. If the question cannot be split, the question is the only sub-question.
+    If a passage has no stored pairs, one call makes the pairs of this passage. (In the paper, one call makes the
+    pairs of all passages, so nothing could be stored for a single passage.) If no pair can be made of a passage, the
+    model sees the passage itself. If the question cannot be split, the question is the only sub-question.
 
     The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`, `n_failed` (passages),
     `response` (the answer before the validator), `valid` (None without a validator) and `timings`: seconds for

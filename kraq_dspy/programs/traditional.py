@@ -33,12 +33,12 @@ class TraditionalRAG(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature that lacks an output of the step.
-        ValueError: for a count that is out of its range.
+        ConfigError: for a signature without an output that the step needs.
+        ValueError: for a count out of range.
 
     The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together).
     With `explain` it also has `explanation`: what supports the answer (thesis, appendix 7.4). Without hits, the model
-    answers without passages. Its instructions tell the model to admit if it does not know. If the signature has
+    answers without passages; the instructions tell the model to admit if it does not know. If the signature has
     further inputs, pass them with the question. The prediction has the further outputs.
 
     >>> from kraq_dspy import Workspace

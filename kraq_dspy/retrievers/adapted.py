@@ -36,14 +36,14 @@ def as_retriever(source: Any) -> Retriever:
 class AdaptedRetriever(RetrievingModule):
     """Makes a retriever of a function or object that takes a question.
 
-    `source` may also take `k`, `exclude`, `filters` and `vector`; the adapter passes those that its signature names.
-    `source` may return hits, texts, chunks, or an object with `passages`, as `dspy.Retrieve` and
-    `dspy.retrievers.Embeddings` do. A text becomes a passage. Its id is a hash of the text, and its score is 1 /
-    rank.
+    `source` may also take `k`, `exclude`, `filters` and `vector`; the adapter passes the arguments in the signature
+    of `source`. `source` may return hits, texts, chunks, or an object with `passages`, as `dspy.Retrieve` and
+    `dspy.retrievers.Embeddings` do. A text becomes a passage. The id of this passage is a hash of the text, and the
+    score is 1 / rank.
 
     The adapter drops repeated and excluded passages, and passages that miss the filters. It returns at most `k`
-    passages. If `source` takes no `k`, it may return fewer. If `source` is a `dspy.Module`, optimizers tune its
-    predictors and `save` includes them. A call raises TypeError if `source` returns none of the types above.
+    passages, or fewer if `source` takes no `k`. If `source` is a `dspy.Module`, optimizers tune its predictors and
+    `save` includes them. A call raises TypeError if `source` returns none of the types above.
 
     >>> search = AdaptedRetriever(lambda question, k: ["The Rhine", "The Danube", "The Elbe"][:k])
     >>> [(hit.chunk.text, hit.score) for hit in search("Which rivers are there?", 2)]

@@ -46,17 +46,17 @@ class AdaptiveRetriever(Retrieving):
     """Retrieves by words, by meaning and by the graph. Start with this retriever. `why` is "adaptive".
 
     Args:
-        retrieve: the base retriever. Its scores need a true zero, as those of `HybridRetriever` have.
-        graph: the passages and the entities that they name (`space.passage_graph`).
+        retrieve: the base retriever. A score of 0 must mean no similarity, as in `HybridRetriever`.
+        graph: the graph of passages and entities (`space.passage_graph`).
         chunks: the source of the passages (`space.index`).
-        most: the largest weight of the graph, in [0, 1]; 0 leaves it out.
-        pool: candidates from each side; `k`, if that is more.
+        most: the largest weight of the graph, in [0, 1]; 0 leaves the graph out.
+        pool: the number of candidates from each side, at least `k`.
         start: the number of hits from which personalized PageRank starts.
         sharpness: the exponent of a hit's score at the start, 0 or more.
         damping: the damping of PageRank, in [0.01, 0.99].
 
     Raises:
-        ValueError: for an option out of its range.
+        ValueError: for an option out of range.
         TypeError: if `retrieve` cannot be called with a question.
 
     A passage scores `w * (visits / most visits) ** 0.25 + (1 - w) * score / best score`, in [0, 1]. `w` is `most` if
@@ -65,9 +65,9 @@ class AdaptiveRetriever(Retrieving):
 
     The candidates are the `pool` best passages of `retrieve`, and the `pool` passages with the most visits. A
     candidate that `retrieve` did not find gets at most the lowest base score. If `retrieve` scores no passage above
-    0, its ranking stays. If the question names a document by its title, or a speaker, their passages come first. If
-    the question names a site that is the title of documents ("honda.com"), only passages of these documents are
-    found.
+    0, the ranking of `retrieve` stays. If the question names the title of a document, or a speaker, the passages of
+    this document or speaker come first. If the question names a site that is the title of documents ("honda.com"),
+    only passages of these documents are found.
 
     The defaults were chosen on musique, squad and a part of multihop_rag, and confirmed on other sets
     (benchmarks/results/retrieval.md).

@@ -47,8 +47,8 @@ class CombinedHits:
     """The result of combined retrieval.
 
     Attributes:
-        hits: the passages, those of the question first.
-        auxiliary_questions: the stored questions that it searched with, nearest first.
+        hits: the passages. The hits of the question come first.
+        auxiliary_questions: the stored questions behind the other hits, nearest first.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -80,8 +80,7 @@ class CombinedRetrieverOptions(SharingOptions):
 
 
 class CombinedRetriever(Retrieving):
-    """Retrieves with the question and its nearest stored questions: Algorithm 1 of the KRAQ paper, without the
-    answer.
+    """Retrieves with the question and with the nearest stored questions (KRAQ paper, Algorithm 1).
 
     Args:
         retrieve: a retriever, or a function that takes a question and returns texts (`as_retriever`).
@@ -93,15 +92,14 @@ class CombinedRetriever(Retrieving):
         names: the number of central names to append to each auxiliary question. The paper appends none.
 
     Raises:
-        ValueError: for an option out of its range.
-        TypeError: if `retrieve` is no retriever, or `questions` are none.
-        IndexStateError: at a call, if the index has no questions and `alpha` is below 1.
+        ValueError: for an option out of range.
+        TypeError: if `retrieve` is not a retriever, or `questions` are not questions.
+        IndexStateError: when called, if the index has no questions and `alpha` is below 1.
 
     The hits of the question come first. Then come the hits of each auxiliary question, the nearest question first.
     Such a hit has the `why` "auxiliary" and the auxiliary question as `query`. Each search leaves out passages that
-    an earlier search found. If an auxiliary question finds fewer passages than its share, further hits of the
-    question fill the budget, except with `strict`. Scores are those of `retrieve`. Compare scores only within one
-    query.
+    an earlier search found. If an auxiliary question finds too few passages, further hits of the question fill the
+    budget, except with `strict`. The scores come from `retrieve`. Compare scores only within one query.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -165,17 +163,17 @@ class CombinedRetriever(Retrieving):
 
 
 class NearestQuestions(SharedByCopies):
-    """Finds the stored questions nearest to a question, by the cosine of embeddings. It skips questions marked
-    as duplicates.
+    """Finds the stored questions nearest to a question, by the cosine of embeddings. It skips questions marked as
+    duplicates.
 
     Args:
         questions: the source of the questions (`space.index`).
-        vectors: the embeddings of the questions under their ids, made by `embedder`.
+        vectors: the store with the embeddings of the questions, made by `embedder`.
         embedder: the encoder.
         filters: conditions on the questions, such as `{"level": 0}`; None for all.
 
     Raises:
-        IndexStateError: at a call, if the store holds no question.
+        IndexStateError: when called, if the store holds no question.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -225,7 +223,7 @@ class NearestQuestions(SharedByCopies):
 
 
 def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None = None) -> QuestionFinder:
-    """Make a question finder of plain questions; return a question finder as it is.
+    """Make a question finder of plain questions. Return a question finder unchanged.
 
     Args:
         questions: a list of texts or `Question`s, or a question finder.

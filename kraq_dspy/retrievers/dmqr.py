@@ -22,15 +22,15 @@ class DMQRRetriever(FusedSearches):
     Args:
         retrieve: the retriever of each search.
         adaptive: let the model choose some of the four rewritings, in one further call.
-        pool: hits of each search; `k`, if that is more.
+        pool: the number of hits of each search, at least `k`.
         constant: the constant of reciprocal rank fusion, 0 or more.
 
     Raises:
-        ValueError: for an option out of its range.
+        ValueError: for an option out of range.
 
     The four rewritings are a general one, the keywords, the core of the question, and a pseudo-answer. Each takes one
-    call; the calls run at the same time. The paper also reranks the passages with a cross-encoder. To do so, use the
-    retriever `cross-encoder` over this one.
+    call; the calls run at the same time. The paper also reranks the passages with a cross-encoder. To do the same,
+    use the retriever `cross-encoder` over `dmqr`.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -36,9 +36,8 @@ class RetrievalRequest:
         question: the question, not empty.
         k: the number of passages, 1 or more.
         exclude: ids of chunks that must not be found.
-        filters: metadata that a passage must have: a value, or several allowed ones, by key.
-        vector: the question's embedding, float32 `[dimension]`; None to let the retriever encode the
-            question.
+        filters: for each key of the metadata, the value or a list of allowed values.
+        vector: the question's embedding, float32 `[dimension]`; None to let the retriever encode the question.
 
     Raises:
         TypeError: if `question` is no text or `k` no number.
@@ -161,7 +160,7 @@ class Retrieving(_KeepsContract, SharedByCopies):
 
 class RetrievingModule(_KeepsContract, SavableModule):
     """Makes a `ports.Retriever` of a coroutine `find`. The result is a retriever and a DSPy module. So DSPy optimizes
-    and saves its steps with the program that contains it.
+    and saves the steps of the retriever together with the program around it.
     """
 
     async def find(self, request: RetrievalRequest) -> list[Hit]:
@@ -300,8 +299,8 @@ def matches(chunk: Chunk, filters: Filters | None) -> bool:
     """Test whether a chunk meets conditions, as the stores do: 1 and 1.0 are equal, 1 and True are not.
 
     Args:
-        chunk: the chunk. Its metadata and its `document_id` are compared.
-        filters: the value, or several allowed ones, by key; None for no condition.
+        chunk: the chunk. Conditions are about its metadata and its `document_id`.
+        filters: for each key, the value or a list of allowed values; None for no condition.
 
     Returns:
         Whether the chunk meets all of them.

@@ -90,7 +90,7 @@ class Corpus(SharedByCopies):
         embedder: the encoder of passages and questions.
         settings: how to cut the documents into passages.
 
-    `chunks` are the passages, and `retriever` finds them by meaning.
+    `chunks` has the passages. `retriever` finds passages by meaning.
 
     >>> corpus = Corpus.from_texts(["The Rhine is a river.", "The Alps are mountains."])
     >>> corpus.retriever("Which rivers are there?", 1)[0].chunk.text

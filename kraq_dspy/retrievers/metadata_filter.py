@@ -29,15 +29,16 @@ class Condition:
 
 
 class KnownMetadata:
-    """The metadata, titles and entities that a question can name.
+    """The metadata, titles and entities that a question can name, for `MetadataFilterRetriever`.
 
     Args:
-        chunks: the passages, with their titles and metadata.
-        entities: entities. An entity selects the documents that mention it.
-        most_documents: the most documents that a title or an entity may select; kraq ignores more frequent ones.
+        chunks: the passages, with titles and metadata.
+        entities: entities. An entity in the question selects the documents that mention the entity.
+        most_documents: the most documents that a title or an entity may select. kraq ignores a title or entity of
+            more documents.
 
-    A title or value of more than eight words is ignored. A question names an ISO date ("2023-09-28T12:00") by its
-    year, its month ("2023-09", "September 2023") or its day ("28 September 2023", "September 28, 2023").
+    A title or value of more than eight words is ignored. A question can name an ISO date ("2023-09-28T12:00") by
+    year, by month ("2023-09", "September 2023") or by day ("28 September 2023", "September 28, 2023").
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -108,8 +109,8 @@ class MetadataFilterRetriever(Retrieving):
 
     Values of one key are alternatives ("The Verge or TechCrunch"); conditions on several keys must all hold. If no
     passage meets all conditions, the retriever first drops the conditions on documents (entities, titles), then the
-    others. If fewer than `k` passages meet the conditions, hits without conditions follow, with no higher score. The
-    `filters` of the caller always hold.
+    others. If fewer than `k` passages meet the conditions, hits without conditions follow; their scores are not
+    higher than the others. The `filters` of the caller always hold.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -37,18 +37,18 @@ class PageRankRetriever(Retrieving):
 
     Args:
         retrieve: the base retriever.
-        graph: the passages and the entities that they name (`space.passage_graph`).
+        graph: the graph of passages and entities (`space.passage_graph`).
         chunks: the source of the passages (`space.index`).
         share: the walk starts from the first `share * k` hits; in [0, 1].
         damping: the damping of PageRank.
         sharpness: the exponent of a hit's score at the start, 0 or more.
 
     Raises:
-        ValueError: for an option out of its range.
+        ValueError: for an option out of range.
 
     `score` is the share of visits that a passage gets, in [0, 1]. If PageRank visits fewer than `k` passages, further
-    hits of `retrieve` follow, with their own `why` and no higher score. The defaults were chosen on musique
-    (`docs/decisions.md`).
+    hits of `retrieve` follow. Such a hit has the `why` of `retrieve`, and no higher score than the others. The
+    defaults were chosen on musique (`docs/decisions.md`).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

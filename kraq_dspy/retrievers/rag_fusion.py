@@ -25,14 +25,15 @@ class RAGFusionRetriever(FusedSearches):
     Args:
         retrieve: the retriever of each search.
         count: the number of variants, 1 or more. One call writes all of them.
-        pool: hits of each search; `k`, if that is more.
+        pool: the number of hits of each search, at least `k`.
         constant: the constant of reciprocal rank fusion, 0 or more.
 
     Raises:
-        ValueError: for an option out of its range.
+        ValueError: for an option out of range.
 
-    The model writes the variants at query time and does not see the corpus. The KRAQ paper (section 6) and the thesis
-    (2.5.2) name this difference from `combined`.
+    The model writes the variants at query time and does not see the corpus. The retriever `combined` searches with
+    questions that were made from the corpus in advance; the KRAQ paper (section 6) and the thesis (2.5.2) compare
+    both ways.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -22,11 +22,11 @@ class TreeNode:
     """A summary in the tree.
 
     Attributes:
-        id: its id.
-        level: 1 for a summary of chunks, one more than its children otherwise.
+        id: the id of the summary.
+        level: 1 for a summary of chunks, 2 for a summary of such summaries, and so on.
         child_ids: the ids of chunks (level 1) or of summaries of the level below.
         text: the summary.
-        n_tokens: its length in tokens.
+        n_tokens: the length in tokens.
 
     >>> TreeNode("s", level=1, child_ids=("a", "b"), text="Both are rivers.", n_tokens=4).level
     1
@@ -71,7 +71,7 @@ class RaptorRetriever(Retrieving):
 
     Args:
         chunks: the source of the passages (`space.index`).
-        chunk_vectors: the embeddings of the chunks under their ids.
+        chunk_vectors: the store with the embeddings of the chunks.
         embedder: the encoder of the questions.
         tree: the summaries (`space.summary_tree`, made by `kraq precompute DIR raptor`).
         summaries: finds summaries by their embeddings.
@@ -144,7 +144,7 @@ RAPTOR = RetrieverSpec(
 class SummarizeCluster(SavableModule):
     """Summarizes the passages of a cluster, for RAPTOR's tree.
 
-    Raises ValueError for an empty summary, because no search could find it.
+    Raises ValueError for an empty summary, because no search could find such a summary.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"summary": "Ada and Byron lived in London."}])):

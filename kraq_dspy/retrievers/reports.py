@@ -54,8 +54,8 @@ class ReportRetriever(Retrieving):
     `why` is "report".
 
     Args:
-        nearest: finds summaries by their embeddings (`space.report_vectors`).
-        graph: the communities and their summaries (`space.graph`).
+        nearest: finds summaries by embeddings (`space.report_vectors`).
+        graph: the graph with communities and summaries (`space.graph`).
         level: search one level only, so that no two summaries share an entity; None for all levels.
 
     Raises:
@@ -100,13 +100,13 @@ class EntityReportRetriever(Retrieving):
     "entity".
 
     Args:
-        nearest: finds entities by their embeddings (`space.entity_vectors`).
-        graph: the communities and their summaries (`space.graph`).
+        nearest: finds entities by embeddings (`space.entity_vectors`).
+        graph: the graph with communities and summaries (`space.graph`).
         n_entities: entities to look up, 1 or more.
-        level: the narrowest level of a summary, 0 or more; 0 is the broadest.
+        level: the deepest level whose summaries are used, 0 or more. Level 0 is the broadest.
 
     Raises:
-        ValueError: for an option out of its range.
+        ValueError: for an option out of range.
 
     `score` is the sum of the cosines of the community's entities. The chunk of a hit holds a summary, as in
     `ReportRetriever`. There may be fewer than `k` hits.

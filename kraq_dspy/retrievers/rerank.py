@@ -24,8 +24,8 @@ class RerankingRetriever(Retrieving):
 
     Args:
         retrieve: the retriever of the candidates.
-        rerank: gives the candidates of a question their new scores, which become `score`.
-        pool: candidates; `k`, if that is more.
+        rerank: computes the new scores of the candidates.
+        pool: the number of candidates, at least `k`.
 
     Raises:
         ValueError: for a `pool` below 1.
@@ -84,15 +84,15 @@ class QuestionSimilarityReranker:
 
     Args:
         asked_of: the ids of the questions of each chunk, by chunk id (`questions_by_chunk`).
-        question_vectors: the embeddings of the questions under their ids, made by `embedder`.
+        question_vectors: the store with the embeddings of the questions, made by `embedder`.
         embedder: the encoder of the questions.
         balance: the weight of the hit's own score, in [0, 1].
 
     Raises:
         ValueError: for a `balance` out of its range.
 
-    The new score is `balance * score / best score + (1 - balance) * cosine`. The cosine is that of the nearest KRAQ
-    question, or 0 if the communities have no question. Scores below 0 count as 0.
+    The new score is `balance * score / best score + (1 - balance) * cosine`. The cosine is the cosine with the
+    nearest KRAQ question, or 0 if the communities have no question. Scores below 0 count as 0.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

@@ -68,11 +68,11 @@ class RewrittenRetriever(FusedSearches):
 
     Args:
         retrieve: the retriever of both searches.
-        pool: hits of each search; `k`, if that is more.
+        pool: the number of hits of each search, at least `k`.
         constant: the constant of reciprocal rank fusion, 0 or more.
 
     Raises:
-        ValueError: for an option out of its range.
+        ValueError: for an option out of range.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

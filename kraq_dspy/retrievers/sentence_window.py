@@ -35,8 +35,7 @@ class SentenceWindowOptions:
 
 
 class SentenceWindowRetriever(Retrieving):
-    """Retrieves by the nearest single sentence, and returns it with the sentences around it. `why` is
-    "sentence".
+    """Searches single sentences, and returns each found sentence with the sentences around it. `why` is "sentence".
 
     Args:
         chunks: the source of the passages (`space.index`).
@@ -47,8 +46,8 @@ class SentenceWindowRetriever(Retrieving):
     Raises:
         ValueError: for a `window` below 0.
 
-    `score` is the cosine of the question and the sentence, in [-1, 1]. The hit's chunk keeps its id; only its
-    text is shorter.
+    `score` is the cosine of the question and the sentence, in [-1, 1]. The chunk of a hit keeps the id of the
+    passage, but has only these sentences as text.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

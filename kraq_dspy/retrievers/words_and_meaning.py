@@ -27,7 +27,7 @@ class DenseRetriever(Retrieving):
 
     Args:
         chunks: the source of the passages (`space.index`).
-        vectors: the embeddings of the chunks under their ids, made by `embedder`.
+        vectors: the store that searches by embeddings. `embedder` made the embeddings.
         embedder: the encoder of the questions.
 
     `score` is the cosine of question and passage, in [-1, 1].
@@ -55,7 +55,7 @@ class BM25Retriever(Retrieving):
 
     Args:
         chunks: the source of the passages (`space.index`).
-        vectors: the store with the words of the chunks (`space.index.chunk_vectors`).
+        vectors: the store that searches by words (`space.index.chunk_vectors`).
 
     `score` is the BM25 score, above 0 and without an upper bound. Chunks that share no word with the question are not
     found, so there may be fewer than `k` hits.
@@ -89,19 +89,18 @@ class HybridRetriever(Retrieving):
 
     Args:
         chunks: the source of the passages (`space.index`).
-        vectors: the store with embeddings and words of the chunks (`space.index.chunk_vectors`).
+        vectors: the store that searches by embeddings and by words (`space.index.chunk_vectors`).
         embedder: the encoder of the questions.
-        weight: the weight of meaning, in [0, 1]. It is the paper's lambda, which is 0.8 there; 0.5 found more on
-            musique.
+        weight: the weight of meaning, in [0, 1]: the paper's lambda. The paper uses 0.8; 0.5 found more on musique.
         okapi: the weight of a further term, 0 or more: BM25 score / best BM25 score. The paper has no such term.
-        pool: candidates by embedding, and as many by BM25; `k`, if that is more.
+        pool: the number of candidates by embedding, and of candidates by BM25, at least `k`.
 
     Raises:
-        ValueError: for an option out of its range.
+        ValueError: for an option out of range.
 
     `score` is `weight * cos(dense) + (1 - weight) * cos(sparse)`, plus the term of `okapi`. The sparse vectors are
-    tf-idf over the candidates (`sparse_cosines`), because the scores of the paper's Okapi BM25 are no cosines. If all
-    cosines of an encoder are high, `ScaleOfCosines` standardizes them.
+    tf-idf over the candidates (`sparse_cosines`), because the scores of the paper's Okapi BM25 are not cosines. If
+    all cosines of an encoder are high, `ScaleOfCosines` standardizes them.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -160,11 +159,11 @@ class FusionRetriever(Retrieving):
 
     Args:
         retrievers: the retrievers, at least one.
-        pool: hits of each retriever; `k`, if that is more.
+        pool: the number of hits of each retriever, at least `k`.
         constant: the constant of `1 / (constant + rank)`, 0 or more.
 
     Raises:
-        ValueError: for an option out of its range, or without a retriever.
+        ValueError: for an option out of range, or without a retriever.
 
     `score` is the sum of `1 / (constant + rank)` over the rankings that have the passage.
 

@@ -23,11 +23,11 @@ class Material:
     """What one question is asked of. `inputs` are those of the step that asks for this `kind`; `names` are what the
     question must not give away."""
 
-    id: str
-    kind: str
     inputs: Mapping[str, Any]
     chunks: tuple[Chunk, ...]
     names: tuple[str, ...] = ()
+    id: str = ""
+    kind: str = ""
     community_id: str | None = None
     community_level: int = -1
 

@@ -30,6 +30,11 @@ class Candidate:
     row: TestsetRow
     source: str
 
+    @property
+    def question(self) -> str:
+        """The question without regard to case."""
+        return self.row.question.casefold()
+
 
 def overlap(question: str, passages: Sequence[str]) -> float:
     """Share of the question's telling words that its passages have, 0 to 1.

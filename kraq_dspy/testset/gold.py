@@ -26,7 +26,7 @@ class GoldCollector:
 
     def has_one_answer(self, question: AskedQuestion, pool: Pool) -> bool:
         """Whether no passage says of something else what a question for one fact asks."""
-        if not KINDS[question.material.kind].has_one_answer(question):
+        if not KINDS[question.material.kind].is_of_one_fact:
             return True
 
         source = question.material.chunks[0]

@@ -57,14 +57,13 @@ class GoldFinder:
     retrievers: Mapping[str, Retriever]
     vectors: VectorSearch
     chunks: ChunkSource
-    pooled: int = POOLED
     _twins: dict[str, list[Chunk]] = field(default_factory=dict)
 
     def pool(self, question: str) -> Pool:
         chunks: dict[str, Chunk] = {}
         rankings: dict[str, list[str]] = {}
         for name, retrieve in self.retrievers.items():
-            hits = retrieve(question, self.pooled)
+            hits = retrieve(question, POOLED)
             chunks |= {hit.chunk.id: hit.chunk for hit in hits}
             rankings[name] = [hit.chunk.id for hit in hits]
         return Pool(chunks, rankings)

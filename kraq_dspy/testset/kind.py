@@ -10,8 +10,7 @@ from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in, with_mark
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow
 from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material
-from kraq_dspy.testset.gold_finder import says_all_names, says_answer
-from kraq_dspy.testset.wording import is_about_two
+from kraq_dspy.testset.gold_finder import says_answer
 
 LONGEST_ANSWER = 25
 """Words of an answer, which is copied; nuggets are statements and may be longer."""
@@ -78,7 +77,8 @@ class Kind:
     its part of a set, if nothing else is said. `has_answer` is False if nothing in the corpus answers. `is_of_one_fact`
     says that no other passage may answer otherwise, `is_read_again` that a reader has to come to the same answer, and
     `is_pooled` that other passages than those that were asked about may answer, too. Of a question that `is_changed`
-    one thing is put otherwise, so that nothing answers it.
+    one thing is put otherwise, so that nothing answers it. A kind `copies_answers` if these are words of the passages,
+    and `names_answers` if its question has them itself, as a comparison does.
     """
 
     name: ClassVar[str]
@@ -91,6 +91,8 @@ class Kind:
     is_read_again: ClassVar[bool] = True
     is_pooled: ClassVar[bool] = True
     is_changed: ClassVar[bool] = False
+    copies_answers: ClassVar[bool] = True
+    names_answers: ClassVar[bool] = False
     fewest_answers: ClassVar[int] = 1
 
     def materials(self, corpus: Corpus) -> list[Material]:
@@ -111,25 +113,17 @@ class Kind:
 
         `texts` are the passages that were asked about.
         """
-        wrong_question = fault_in_question(question, answers, hidden, fewest_answers=self.fewest_answers)
-        return wrong_question or self.fault_in_answers(question, answers, texts)
-
-    def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
-        """Tell what is wrong with answers to a question that is one; "" for nothing."""
-        return fault_in_answers(question, answers, texts)
-
-    def has_one_answer(self, question: AskedQuestion) -> bool:
-        """Whether only its answers may answer this question."""
-        return self.is_of_one_fact and not is_about_two(question.question)
+        fault = fault_in_question(question, answers, hidden, fewest_answers=self.fewest_answers)
+        if fault or not self.copies_answers:
+            return fault
+        return fault_in_answers(question, answers, texts, may_be_named=self.names_answers)
 
     def is_source(self, question: AskedQuestion, chunk: Chunk) -> bool:
         """Whether a passage that was asked about is needed for the answer."""
         return True
 
     def answer_in(self, question: AskedQuestion, chunk: Chunk) -> str:
-        """An answer that a pooled passage has; "" for none. Of a question about two names, its sentence about both."""
-        if is_about_two(question.question):
-            return said_of_names(question, chunk)
+        """An answer that a pooled passage has; "" for none."""
         return next((answer for answer in question.answers if says_answer(answer, chunk.passage)), "")
 
     def lacks_gold(self, passages: Sequence[GoldPassage]) -> str:
@@ -139,12 +133,6 @@ class Kind:
     def row(self, row: TestsetRow, question: AskedQuestion) -> TestsetRow:
         """Return the row with its answers and documents in the columns of its kind."""
         return row
-
-
-def said_of_names(question: AskedQuestion, chunk: Chunk) -> str:
-    """The first sentence of a passage that has all names that the question asks about; "" for none."""
-    names = [name for name in question.material.inputs["about"] if name in question.question]
-    return says_all_names(names, chunk.passage)
 
 
 def texts_of(inputs: Mapping[str, Any]) -> list[str]:

@@ -19,8 +19,8 @@ from kraq_dspy.language.text import content_words, sentences, with_another_name
 from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
 from kraq_dspy.testset.corpus import MOST_NAMES, AskedQuestion, Corpus, Material, is_identifier, without_brackets
-from kraq_dspy.testset.gold_finder import nearness, says_answer
-from kraq_dspy.testset.kind import ARTICLES, Kind, answers_in, fault_in_answers, question_of, said_of_names, texts_of
+from kraq_dspy.testset.gold_finder import nearness, says_all_names, says_answer
+from kraq_dspy.testset.kind import ARTICLES, Kind, answers_in, question_of, texts_of
 
 
 class Fact(Kind):
@@ -36,9 +36,7 @@ class Fact(Kind):
     def materials(self, corpus: Corpus) -> list[Material]:
         """Each passage, with the names that it tells of."""
         return [
-            Material(
-                "", "", {"passage": chunk.passage, "about": self.about(corpus.names_of.get(chunk.id, []))}, (chunk,)
-            )
+            Material({"passage": chunk.passage, "about": self.about(corpus.names_of.get(chunk.id, []))}, (chunk,))
             for chunk in corpus.chunks
         ]
 
@@ -76,7 +74,7 @@ class Bridge(Kind):
             name = without_brackets(target.title) or entity.name
             for chunk in leading[:MOST_LINKS]:
                 inputs = {"first_passage": chunk.passage, "second_passage": target.passage, "link": name}
-                materials.append(Material("", "", inputs, (chunk, target), (name,)))
+                materials.append(Material(inputs, (chunk, target), (name,)))
         return materials
 
     def hidden(self, material: Material) -> tuple[str, ...]:
@@ -162,7 +160,7 @@ class ListOf(Kind):
             chunks = corpus.chunks_of(entity.chunk_ids)[: LISTED.stop - 1]
             if len({chunk.document_id for chunk in chunks}) in LISTED:
                 inputs = {"passages": [chunk.passage for chunk in chunks], "shared": entity.name}
-                materials.append(Material("", "", inputs, tuple(chunks)))
+                materials.append(Material(inputs, tuple(chunks)))
         return materials
 
     def is_source(self, question: AskedQuestion, chunk: Chunk) -> bool:
@@ -181,6 +179,7 @@ class Comparison(Kind):
     signature = signatures.AskComparison
     shortened = ("first_passage", "second_passage")
     is_pooled = False
+    names_answers = True
 
     def materials(self, corpus: Corpus) -> list[Material]:
         """Pairs of things of one type and one community that have passages of their own."""
@@ -202,11 +201,8 @@ class Comparison(Kind):
                     "second_passage": second.passage,
                     "names": [first_name, second_name],
                 }
-                materials.append(Material("", "", inputs, (first, second)))
+                materials.append(Material(inputs, (first, second)))
         return materials
-
-    def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
-        return fault_in_answers(question, answers, texts, may_be_named=True)
 
 
 OF_COMMUNITY = range(3, 11)
@@ -230,21 +226,20 @@ class Broad(Kind):
     signature = signatures.AskBroad
     shortened = ("passages",)
     is_read_again = False  # no two accounts of much are alike
+    copies_answers = False  # nuggets are statements in the model's own words
 
     def materials(self, corpus: Corpus) -> list[Material]:
         """The passages of a small community, those whose statements go together, and those of few documents that name
         the same one or two things."""
         return _of_communities(corpus) + _of_statements(corpus) + _named_together(corpus) + _named_by_few(corpus)
 
-    def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
-        """Find nothing wrong: nuggets are statements in the model's own words."""
-        return ""
-
     def is_source(self, question: AskedQuestion, chunk: Chunk) -> bool:
         return any(nearness(nugget, chunk.passage) >= NUGGET_SAID for nugget in question.answers)
 
     def answer_in(self, question: AskedQuestion, chunk: Chunk) -> str:
-        return said_of_names(question, chunk)
+        """The first sentence of a passage that has all names that the question asks about; "" for none."""
+        names = [name for name in question.material.inputs["about"] if name in question.question]
+        return says_all_names(names, chunk.passage)
 
     def lacks_gold(self, passages: Sequence[GoldPassage]) -> str:
         if len(passages) in TOLD_BY:
@@ -256,6 +251,11 @@ class Broad(Kind):
         return dataclasses.replace(row, answers=(whole_answer,), nuggets=question.answers)
 
 
+def _told_by(chunks: Sequence[Chunk], about: Sequence[str], names: tuple[str, ...] = ()) -> Material:
+    inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(about)}
+    return Material(inputs, tuple(chunks), names)
+
+
 def _of_communities(corpus: Corpus) -> list[Material]:
     materials = []
     for community in corpus.communities:
@@ -264,9 +264,7 @@ def _of_communities(corpus: Corpus) -> list[Material]:
             names: Counter[str] = Counter()
             for chunk in chunks:
                 names.update(corpus.names_of.get(chunk.id, ()))
-            about = [name for name, _ in names.most_common(MOST_NAMES)]
-            inputs = {"passages": [chunk.passage for chunk in chunks], "about": about}
-            materials.append(Material("", "", inputs, tuple(chunks)))
+            materials.append(_told_by(chunks, [name for name, _ in names.most_common(MOST_NAMES)]))
     return materials
 
 
@@ -277,8 +275,7 @@ def _of_statements(corpus: Corpus) -> list[Material]:
     for group in groups:
         chunks = corpus.chunks_of(group.told)
         if len({chunk.document_id for chunk in chunks}) >= TOGETHER.start:
-            inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(group.names)}
-            materials.append(Material("", "", inputs, tuple(chunks), group.names))
+            materials.append(_told_by(chunks, group.names, group.names))
     return materials
 
 
@@ -324,12 +321,7 @@ def _told_together(passages: Mapping[tuple[str, ...], Sequence[Chunk]], by_docum
         _, names = min((content_id(chunk_id, *names), names) for names in named)
         put_forward.add(names)
 
-    materials = []
-    for names, chunks in by_few.items():
-        if names in put_forward:
-            inputs = {"passages": [chunk.passage for chunk in chunks], "about": list(names)}
-            materials.append(Material("", "", inputs, tuple(chunks), names))
-    return materials
+    return [_told_by(chunks, names, names) for names, chunks in by_few.items() if names in put_forward]
 
 
 class Unanswerable(Fact):
@@ -407,9 +399,9 @@ def _placed(corpus: Corpus, kind: str, material: Material) -> Material:
     """Give a material its kind, its id, and the community of its first passage."""
     id = content_id(kind, *(chunk.id for chunk in material.chunks), *material.names)
     community = corpus.community_of.get(material.chunks[0].id)
-    if community is None:
-        return dataclasses.replace(material, id=id, kind=kind)
-    return dataclasses.replace(material, id=id, kind=kind, community_id=community.id, community_level=community.level)
+    level = -1 if community is None else community.level
+    community_id = None if community is None else community.id
+    return dataclasses.replace(material, id=id, kind=kind, community_id=community_id, community_level=level)
 
 
 def in_turns(materials: Iterable[Material], *, seed: str) -> list[Material]:

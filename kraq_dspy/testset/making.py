@@ -14,7 +14,6 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from pathlib import Path
 
 import dspy
@@ -65,11 +64,8 @@ class TestsetPlan:
         n: the most questions of each half.
         shares: the share of each kind of question; by default `kinds.SHARES`.
         seed: the random seed.
-        oversampled: rows to make for each row to keep; by default two by a model, three by rules.
-        gold_by: retrievers whose passages are pooled to find the gold ones; without a graph, "pagerank" is
-            left out.
-        only: ids of passages, one of which each question must be about; None for all.
-        own: the most questions of the index itself; by default `n`, or none if kinds or passages were chosen.
+        only: ids of passages. Each question must be about one of these passages; None for all passages.
+        own: the most questions of the index; by default `n`, or 0 if you choose kinds or passages.
     """
 
     __test__ = False
@@ -77,8 +73,6 @@ class TestsetPlan:
     n: int = TESTSET_QUESTIONS
     shares: Mapping[str, float] | None = None
     seed: int = 0
-    oversampled: float | None = None
-    gold_by: tuple[str, ...] = UNLIKE
     only: frozenset[str] | None = None
     own: int | None = None
 
@@ -118,10 +112,10 @@ def make_testset(
         IndexStateError: for an index without passages.
         ConfigError: for an unknown kind, or `n` below 1.
 
-    The halves are made in different ways, so they have different faults; what both decide about two systems
-    can be trusted (`halves`). The model of the role "generator" writes the questions, or that of "default" if
-    the generator has an adapter. The role "judge" checks them. If the embedded model writes and the role
-    "asker" has a model, this one words them.
+    kraq makes the halves in different ways, so the halves have different faults. A decision of both halves about two
+    systems is reliable (`halves`). The model of the role "generator" writes the questions; if the generator has an
+    adapter, the model of "default" does. The model of the role "judge" checks the questions. If the embedded model
+    writes the questions, a model of the role "asker" puts the questions into better words.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     make_testset(space, 200).save("test.jsonl")
@@ -180,16 +174,15 @@ def make_trainset(
         progress: is called as the making advances.
 
     Returns:
-        Examples whose only input is `question`. `answer`, `answers` and `supporting_ids` are gold, and
-            `passages` are the texts
-        of the gold passages. Unanswerable ones have no `answers`, the `answer` "I do not know", and
-            `answerable` False.
+        Examples whose only input is `question`. `answer`, `answers` and `supporting_ids` are gold, and `passages` are
+        the texts of the gold passages. Unanswerable examples have no `answers`, the `answer` "I do not know", and
+        `answerable` False.
 
     Raises:
         ConfigError: for a share outside of [0, 1).
 
-    The questions are of the kinds "fact" and "bridge" of a test set. To measure the optimized program, use
-    other questions: human ones, or a test set about other documents (`Testset.split`).
+    The questions are of the kinds "fact" and "bridge" of a test set. To measure the optimized program, use other
+    questions: human ones, or a test set about other documents (`Testset.split`).
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     dspy.BootstrapFewShot(metric=token_f1).compile(program, trainset=make_trainset(space))
@@ -232,7 +225,7 @@ def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
     corpus = Corpus.of(space)
     calls = tokens = 0
     for kind, quota in quotas(plan.n, kinds.read_shares(plan.shares)).items():
-        n_sources = round(quota * _drawn_from(plan, kind, space.models.name(writer_role(space.models))))
+        n_sources = round(quota * _drawn_from(kind, space.models.name(writer_role(space.models))))
         materials = materials_of(corpus, kind, seed=plan.seed)[: n_sources * 2]
         n_passing = len(materials) // 2
 
@@ -244,13 +237,12 @@ def estimate_testset(space: Workspace, plan: TestsetPlan) -> TestsetEstimate:
     return TestsetEstimate(plan.n, calls, tokens)
 
 
-def _drawn_from(plan: TestsetPlan, kind: str, generator: str) -> float:
+def _drawn_from(kind: str, generator: str) -> float:
     """Return how many questions of a kind are made for each that is kept."""
+    by_rules = generator == EMBEDDED
     if kind in kinds.WITHOUT_ANSWER:
-        return WITHOUT_ANSWER_BY_RULES if generator == EMBEDDED else 1
-    if plan.oversampled is not None:
-        return plan.oversampled
-    return OVERSAMPLED_BY_RULES if generator == EMBEDDED else OVERSAMPLED
+        return WITHOUT_ANSWER_BY_RULES if by_rules else 1
+    return OVERSAMPLED_BY_RULES if by_rules else OVERSAMPLED
 
 
 class _Maker:
@@ -264,7 +256,7 @@ class _Maker:
         self.left_out: dict[str, str] = {}
 
         has_graph = bool(self.corpus.entities)
-        names = [name for name in plan.gold_by if has_graph or name != "pagerank"]
+        names = [name for name in UNLIKE if has_graph or name != "pagerank"]
         retrievers = {name: space.retriever(name) for name in names}
         self.finder = GoldFinder(retrievers, space.index.chunk_vectors, space.index)
 
@@ -273,8 +265,7 @@ class _Maker:
         self._pooling = asyncio.Lock()
 
     async def make(self) -> Testset:
-        rows = await self._distinct_rows()
-        chosen = draw(list(starmap(Candidate, rows)), self.plan.n, self.shares, seed=self.plan.seed)
+        chosen = draw(await self._distinct_rows(), self.plan.n, self.shares, seed=self.plan.seed)
         rejected = dict(sorted(self.steps.rejected.items()))
         present = {row.type for row in chosen}
         left_out = {}
@@ -284,7 +275,7 @@ class _Maker:
         own = own_rows(self.space, self.plan)
         return Testset((*chosen, *own), rejected, left_out, tuple(self.finder.retrievers))
 
-    async def _distinct_rows(self) -> list[tuple[TestsetRow, str]]:
+    async def _distinct_rows(self) -> list[Candidate]:
         """Make more rows than are asked for, no two with the same question, each with its source.
 
         All kinds are asked at the same time, so that a model is never idle while one of them waits
@@ -292,36 +283,32 @@ class _Maker:
         lack: most passages have one.
         """
         counts = quotas(self.plan.n, self.shares)
-        sources_of = {kind: self._n_sources(kind, count) for kind, count in counts.items()}
+        sources_of = {kind: round(count * _drawn_from(kind, self.steps.generator)) for kind, count in counts.items()}
         others = [kind for kind in counts if kind != kinds.FACT]
         try:
             made = await gather_all(lambda kind: self._rows_of(kind, sources_of[kind]), others)
             rows_by_kind = dict(zip(others, made, strict=True))
 
             if kinds.FACT in counts:
-                lacking = 0
-                for kind in others:
-                    lacking += sources_of[kind] - len(_sources(rows_by_kind[kind]))
-                n_facts = sources_of[kinds.FACT] + lacking
-                rows_by_kind[kinds.FACT] = await self._rows_of(kinds.FACT, n_facts)
+                lacking = sum(sources_of[kind] - len(_sources(rows_by_kind[kind])) for kind in others)
+                rows_by_kind[kinds.FACT] = await self._rows_of(kinds.FACT, sources_of[kinds.FACT] + lacking)
         finally:
             await self.steps.aclose()
 
         return _each_question_once({kind: rows_by_kind[kind] for kind in counts}, counts)
 
-    def _n_sources(self, kind: str, count: int) -> int:
-        """Return how many texts a kind is asked of, where `count` of its rows are to be drawn."""
-        return round(count * _drawn_from(self.plan, kind, self.steps.generator))
-
-    async def _rows_of(self, kind: str, n_sources: int) -> list[tuple[TestsetRow, str]]:
+    async def _rows_of(self, kind: str, n_sources: int) -> list[Candidate]:
         """Make rows of a kind from up to `n_sources` texts, each with the id of what it was asked of.
 
         Several may be wordings of one question. Materials are tried in batches, each as large as is
         likely to be needed: what is checked and not kept costs as much as what is. A language model
         of whose last batch none passed is not paid for another one.
         """
-        materials = self._materials(kind)[: max(SMALLEST_BATCH, MOST_TRIED * n_sources)]
-        rows: list[tuple[TestsetRow, str]] = []
+        materials = materials_of(self.corpus, kind, seed=self.plan.seed)
+        if self.plan.only is not None:
+            materials = [material for material in materials if material.chunks[0].id in self.plan.only]
+        materials = materials[: max(SMALLEST_BATCH, MOST_TRIED * n_sources)]
+        rows: list[Candidate] = []
         n_tried = 0
         while n_tried < len(materials):
             n_passed = len(_sources(rows))
@@ -341,35 +328,23 @@ class _Maker:
         if not rows:
             self.left_out[kind] = "no question passed" if materials else "nothing to ask it of"
         first_sources = set(_sources(rows)[:n_sources])
-        return [(row, source) for row, source in rows if source in first_sources]
+        return [row for row in rows if row.source in first_sources]
 
-    def _materials(self, kind: str) -> list[Material]:
-        materials = materials_of(self.corpus, kind, seed=self.plan.seed)
-        if self.plan.only is None:
-            return materials
-        return [material for material in materials if material.chunks[0].id in self.plan.only]
-
-    async def _rows_of_batch(self, kind: str, batch: Sequence[Material]) -> list[tuple[TestsetRow, str]]:
+    async def _rows_of_batch(self, kind: str, batch: Sequence[Material]) -> list[Candidate]:
         """Return rows of one batch, in its order, each with the id of what it was asked of."""
         questions = await self.writer.checked_questions(kind, batch)
         pools = await self._pools(questions)
-        clear = []
-        for question in questions:
-            if self.gold.has_one_answer(question, pools[question.id]):
-                clear.append(question)
-
+        clear = [question for question in questions if self.gold.has_one_answer(question, pools[question.id])]
         gold = await self.gold.passages_of(clear, pools)
         clear = [question for question in clear if self.gold.is_enough(question, gold[question.id])]
 
-        rows = []
-        for question in clear:
-            pool, passages = pools[question.id], gold[question.id]
-            rows.append(row_of(question, pool, passages, model=question.worded_by or self.steps.generator))
+        rows = {
+            each.id: row_of(each, pools[each.id], gold[each.id], model=each.worded_by or self.steps.generator)
+            for each in clear
+        }
         if kinds.KINDS[kind].is_changed:
-            changes = Changes(self.corpus)
-            changed = await with_other_premises(clear, rows, changes, self.steps, seed=self.plan.seed)
-            return [(changed[each.id], self.gold.source_of(each)) for each in clear if each.id in changed]
-        return [(row, self.gold.source_of(question)) for row, question in zip(rows, clear, strict=True)]
+            rows = await with_other_premises(clear, rows, Changes(self.corpus), self.steps, seed=self.plan.seed)
+        return [Candidate(rows[each.id], self.gold.source_of(each)) for each in clear if each.id in rows]
 
     async def _pools(self, questions: Sequence[AskedQuestion]) -> dict[str, Pool]:
         """Look the questions up in a thread, one kind after another: meanwhile replies for the others come in."""
@@ -392,37 +367,28 @@ def _batch_size(n_lacking: int, n_passed: int, n_tried: int) -> int:
     return max(SMALLEST_BATCH, likely)
 
 
-def _each_question_once(
-    rows_by_kind: Mapping[str, Sequence[tuple[TestsetRow, str]]], counts: Mapping[str, int]
-) -> list[tuple[TestsetRow, str]]:
+def _each_question_once(rows_by_kind: Mapping[str, Sequence[Candidate]], counts: Mapping[str, int]) -> list[Candidate]:
     """Return the rows without those whose question another kind asks, too.
 
     A kind with an answer keeps as many as the set needs of it (`counts`), then the kinds without an answer have their
     turn, as many as it needs of them: a small corpus gives few questions. Of two kinds alike the later one keeps it,
     which is the rarer.
     """
-    spare: list[TestsetRow] = []
-    spare_without_answer: list[TestsetRow] = []
-    without_answer: list[TestsetRow] = []
-    needed: list[TestsetRow] = []
-    in_turn = sorted(rows_by_kind, key=lambda kind: kind in kinds.WITHOUT_ANSWER)
-    for kind in in_turn:
-        has_no_answer = kind in kinds.WITHOUT_ANSWER
-        asked = {row.question.casefold() for row in needed} if has_no_answer else set()
-        own = [(row, source) for row, source in rows_by_kind[kind] if row.question.casefold() not in asked]
+    ranked: list[tuple[int, Candidate]] = []
+    for kind in sorted(rows_by_kind, key=lambda kind: kind in kinds.WITHOUT_ANSWER):
+        needed, spare, asked = 3, 1, set[str]()
+        if kind in kinds.WITHOUT_ANSWER:
+            needed, spare = 2, 0
+            asked = {each.question for rank, each in ranked if rank == 3}
+        own = [each for each in rows_by_kind[kind] if each.question not in asked]
         enough = set(_sources(own)[: counts[kind]])
-        for row, source in own:
-            if source in enough:
-                (without_answer if has_no_answer else needed).append(row)
-            else:
-                (spare_without_answer if has_no_answer else spare).append(row)
+        ranked += [(needed if each.source in enough else spare, each) for each in own]
 
-    in_order = (*spare_without_answer, *spare, *without_answer, *needed)
-    kept_by = {row.question.casefold(): row for row in in_order}
-    every = [each for rows in rows_by_kind.values() for each in rows]
-    return [(row, source) for row, source in every if kept_by[row.question.casefold()] is row]
+    in_order = sorted(ranked, key=lambda entry: entry[0])
+    kept_by = {each.question: each for _, each in in_order}
+    return [each for rows in rows_by_kind.values() for each in rows if kept_by[each.question] is each]
 
 
-def _sources(rows: Sequence[tuple[TestsetRow, str]]) -> list[str]:
+def _sources(rows: Sequence[Candidate]) -> list[str]:
     """Return what the rows were asked of, each once, in their order."""
-    return list(dict.fromkeys(source for _, source in rows))
+    return list(dict.fromkeys(row.source for row in rows))

@@ -12,7 +12,7 @@ from kraq_dspy.testset.asking import AskForRow, CheckRow, PutOtherwise
 from kraq_dspy.testset.corpus import AskedQuestion, Corpus, Material
 from kraq_dspy.testset.kinds import KINDS
 from kraq_dspy.testset.steps import TestsetSteps
-from kraq_dspy.testset.wording import by_other_names, is_about_two, other_names, shorter
+from kraq_dspy.testset.wording import by_other_names, other_names, shorter
 
 ASK, WORD, REWORD, CHECK = "ask", "word", "reword", "check"
 
@@ -34,18 +34,17 @@ class QuestionWriter:
         questions = await self._ask(kind, materials)
         if self.steps.generator == EMBEDDED:
             return await self._all_wordings(kind, await self._in_words(kind, await self._check(kind, questions)))
-        return await self._check(kind, await self._reword(kind, questions))
+        return await self._check(kind, await self._reworded(kind, questions, questions[1::2]))
 
     async def _ask(self, kind: str, materials: Sequence[Material]) -> list[AskedQuestion]:
         items = [Item(material.id, material.inputs, document=material.chunks[0].document_id) for material in materials]
         replies = await self.steps.accepted(f"{ASK} {kind}", self.steps.writer, AskForRow(kind), items)
 
-        questions = []
-        for material in materials:
-            reply = replies.get(material.id)
-            if reply is not None:
-                questions.append(AskedQuestion(material, reply.question, tuple(reply.answers)))
-        return questions
+        return [
+            AskedQuestion(material, replies[material.id].question, tuple(replies[material.id].answers))
+            for material in materials
+            if material.id in replies
+        ]
 
     async def _in_words(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
         """Put what the parse asked of a statement in the asker's words, where these pass what the parse's passed."""
@@ -73,23 +72,18 @@ class QuestionWriter:
         analyses = (self.corpus.analyses.get(chunk.id) for chunk in question.material.chunks)
         return stated_in(question.question, [analysis for analysis in analyses if analysis is not None])
 
-    async def _reword(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
-        """Put every second question in other words than its passages: what people ask lies between."""
-        return await self._reworded(kind, questions, questions[1::2])
-
     async def _all_wordings(self, kind: str, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
         """Put each question as it is, shorter, by other names, and each of these in other words.
 
         At most one wording is drawn. Rules cost nothing, and keep what was checked: the answer is
         the same, and a wording that is now said of something else, too, is dropped with its pool.
         """
-        plain = []
-        for question in questions:
-            for text in self._plain_wordings(question):
-                plain.append(dataclasses.replace(question, question=text))
-
-        to_reword = [question for question in plain if not is_about_two(question.question)]
-        reworded = await self._reworded(kind, plain, to_reword)
+        plain = [
+            dataclasses.replace(question, question=text)
+            for question in questions
+            for text in self._plain_wordings(question)
+        ]
+        reworded = await self._reworded(kind, plain, plain)
         distinct = {question.id: question for question in [*plain, *reworded]}
         return [question for question in distinct.values() if self._hides_answer(question)]
 
@@ -100,7 +94,7 @@ class QuestionWriter:
         renamed = by_other_names(question.question, names, self.other_names)
         if renamed:
             wordings.append(renamed)
-        if KINDS[question.material.kind].has_one_answer(question):
+        if KINDS[question.material.kind].is_of_one_fact:
             wordings += shorter(question.question)
         return wordings
 
@@ -115,10 +109,10 @@ class QuestionWriter:
         self, kind: str, questions: Sequence[AskedQuestion], to_reword: Sequence[AskedQuestion]
     ) -> list[AskedQuestion]:
         """All of the questions, those `to_reword` in other words than their passages'."""
-        items = []
-        for question in to_reword:
-            inputs = {"question": question.question, "avoid": _words_of_passages(question)}
-            items.append(Item(question.id, inputs))
+        items = [
+            Item(question.id, {"question": question.question, "avoid": _words_of_passages(question)})
+            for question in to_reword
+        ]
         replies = await self.steps.outcomes(f"{REWORD} {kind}", self.steps.writer, PutOtherwise(), items)
 
         reworded = []
@@ -133,12 +127,11 @@ class QuestionWriter:
         items = _to_check(kind, questions, by_parse=by_parse)
         verdicts = await self.steps.accepted(f"{CHECK} {kind}", "judge", CheckRow(), items, before_reason="not ")
 
-        passed = []
-        for question in questions:
-            verdict = verdicts.get(question.id)
-            if verdict is not None:
-                passed.append(dataclasses.replace(question, checks=tuple(verdict.passed)))
-        return passed
+        return [
+            dataclasses.replace(question, checks=tuple(verdicts[question.id].passed))
+            for question in questions
+            if question.id in verdicts
+        ]
 
 
 def _to_check(kind: str, questions: Sequence[AskedQuestion], *, by_parse: bool = False) -> list[Item]:

@@ -64,10 +64,8 @@ class ReviewedTestset:
     def add(self, row: TestsetRow) -> TestsetRow:
         """Put a row behind the others, approved; one that is there already is approved."""
         with self._lock:
-            testset = Testset.load(self.path)
             approved = replace(row, status=APPROVED)
-            others = tuple(each for each in testset if each.id != row.id)
-            replace(testset, rows=(*others, approved)).save(self.path)
+            Testset.load(self.path).with_row(approved).save(self.path)
         return approved
 
 
@@ -89,13 +87,8 @@ def with_decisions(made: Testset, before: Sequence[TestsetRow]) -> Testset:
 
 
 def _decided(row: TestsetRow, action: Action, correction: Correction | None) -> TestsetRow:
-    if action == "approve":
-        return replace(row, status=APPROVED)
-    if action == "reject":
-        return replace(row, status=REJECTED)
-    if action == "undo":
-        return replace(row, status=NEW)
-
+    if action != "edit":
+        return replace(row, status={"approve": APPROVED, "reject": REJECTED, "undo": NEW}[action])
     if correction is None or not correction.question.strip():
         raise EvaluationError("An edit needs a question.")
     answers = tuple(answer.strip() for answer in correction.answers if answer.strip())

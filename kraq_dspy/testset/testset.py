@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Testset:
-    """The rows of a test set, and how they were made.
+    """The rows of a test set, and facts about their making.
 
     Args:
         rows: the rows.
         rejected: the number of dropped questions, by reason.
         left_out: why requested kinds could not be made, by kind.
-        gold_by: the retrievers whose passages were pooled to find the gold ones.
+        gold_by: the retrievers that proposed candidates for gold passages.
 
     >>> made = Testset((TestsetRow("t1", "Who met Ada?", "fact", ("Charles",), supporting_ids=("ada",)),))
     >>> made.examples()[0].answers
@@ -61,6 +61,10 @@ class Testset:
         """A row each. Raises MissingExtraError without pandas."""
         pandas = import_extra("pandas", "pandas", "Testset.to_pandas")
         return pandas.DataFrame([as_line(row) for row in self.rows])
+
+    def with_row(self, row: TestsetRow) -> "Testset":
+        """The set with the row behind the others, and without another one of its id."""
+        return dataclasses.replace(self, rows=(*(each for each in self.rows if each.id != row.id), row))
 
     def save(self, path: str | Path) -> Path:
         """A JSON line each, which `kraq eval INDEX FILE` reads; an earlier file is replaced."""

@@ -52,9 +52,9 @@ def update_testset(
     Returns:
         The updated test set, and what changed.
 
-    New rows are about documents that no row is about, or only stale ones. A rejected row stays. Another row
-    stays while each of its passages is in its document, word for word. An unanswerable question becomes stale
-    once a passage answers it.
+    kraq keeps rejected rows. It keeps another row while the documents have each passage of the row word for word;
+    otherwise the row becomes stale. An unanswerable question becomes stale if a passage answers it now. New rows are
+    about documents that no current row is about.
 
     >>> with Workspace.open("docs.kraq") as space:  # doctest: +SKIP
     ...     update_testset(space, Testset.load("test.jsonl")).testset.save("test.jsonl")

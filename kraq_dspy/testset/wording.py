@@ -9,22 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from kraq_dspy.language.text import content_words
-from kraq_dspy.language.vocabulary import LANGUAGES
 from kraq_dspy.records import PHRASE, Entity
 
 FEWEST = 3
 """Telling words that a question keeps."""
 MOST_SHORTER = 2
-_PLAINLY = "|".join(
-    re.escape(about_two).replace(r"\{0\}", ".{1,120}").replace(r"\{1\}", ".{1,120}")
-    for language, (_, about_two) in LANGUAGES["questions"].items()
-    if language != "en"
-)
-"""How two things are asked about in other languages."""
-_RELATED = re.compile(
-    r"How (?:is|are) .+ (?:related|connected|tied) to .+\?|What is the (?:connection|link) between .+ and .+\?"
-    rf"|{_PLAINLY}"
-)
 _ADDS = re.compile(
     r" (?:in|on|at|during|after|before|until|since|near|within)"
     r" (?=(?:(?:the|early|late|mid|about|around) )*[A-Z0-9\"“])"
@@ -53,15 +42,6 @@ def shorter(question: str) -> list[str]:
         if not _ASKS_FOR_MORE.search(cut):
             shorter_ones.append(f"{cut}?")
     return shorter_ones
-
-
-def is_about_two(question: str) -> bool:
-    """Tell whether it is asked what connects one thing and another, which every passage answers that tells of both.
-
-    >>> is_about_two("What is the connection between Ada and Charles Babbage?"), is_about_two("Who was Ada?")
-    (True, False)
-    """
-    return bool(_RELATED.fullmatch(question))
 
 
 def other_names(entities: Iterable[Entity]) -> dict[str, str]:

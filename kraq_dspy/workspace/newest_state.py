@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.errors import KraqError
 from kraq_dspy.workspace.workspace import Workspace
@@ -74,8 +75,8 @@ class NewestState:
         self._path = space.path
         self._space = space
         self._former: list[tuple[float, Workspace]] = []  # with when they were left
-        self._made: dict[Any, Any] = {}
-        self._renewing, self._keeping = threading.Lock(), threading.Lock()
+        self._made = Recent[Any, Any](KEPT)
+        self._renewing = threading.Lock()
         self._read_at = 0
         self._read_at = self.version
 
@@ -97,7 +98,7 @@ class NewestState:
                                 self._path,
                             )
                         left, self._former = self._former, [(time.monotonic(), self._space)]
-                        self._space, self._made = newer, {}
+                        self._space, self._made = newer, Recent(KEPT)
                         for _, former in left:
                             former.close()
                     self._read_at = version
@@ -108,16 +109,7 @@ class NewestState:
         two ask at the same time."""
         _ = self.space  # made newer, if it can be
         made, space = self._made, self._space  # in this order: nothing older stands among what is newer
-        with self._keeping:
-            if key in made:
-                made[key] = made.pop(key)  # the last used stands last
-                return made[key]
-
-        value = make(space)
-        with self._keeping:
-            made[key] = value
-            if len(made) > KEPT:
-                made.pop(next(iter(made)))
+        [value] = made.of([key], lambda _: [make(space)])
         return value
 
     @property

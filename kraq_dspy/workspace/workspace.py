@@ -25,7 +25,7 @@ class Workspace(Answering):
         embedder: the encoder of the index.
         models: the models by role.
         scope: which documents may be read; None for all.
-        part: the whole index and what is hidden of it, if `index` is a view.
+        part: the whole index and the hidden documents, if `index` is a view.
 
     The index stays open until `close` or the end of a `with` block.
 

@@ -4,14 +4,13 @@ from io import StringIO
 
 from rich.console import Console
 
-from kraq_dspy.eval.grids import Grid
+from kraq_dspy.eval.grids import Grid, Strong
 from kraq_dspy.eval.terminal import print_grid, turned
 
 GRID = Grid(
     "Scores",
     ("system", "alpha", "beta", "gamma"),
-    (("one", "0.111 [0.000, 0.222]", "0.333 [0.300, 0.350]", "0.444 [0.400, 0.500]"),),
-    frozenset({(0, 3)}),
+    (("one", "0.111 [0.000, 0.222]", "0.333 [0.300, 0.350]", Strong("0.444 [0.400, 0.500]")),),
     "A note.",
 )
 
@@ -53,5 +52,6 @@ def test_metrics_whose_columns_do_not_fit_are_rows_and_no_figure_is_wrapped() ->
 
 
 def test_what_stood_out_stands_out_after_the_turn() -> None:
-    assert turned(GRID).strong == {(2, 1)}
-    assert turned(GRID).rows[2][1] == GRID.rows[0][3]
+    cells = [row[1] for row in turned(GRID).rows]
+    assert [isinstance(cell, Strong) for cell in cells] == [False, False, True]
+    assert cells[2] == GRID.rows[0][3]

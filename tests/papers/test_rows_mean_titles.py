@@ -11,7 +11,7 @@ from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.rows import ResultRow, RunHeader
 from kraq_dspy.eval.summary import TableSummary, require_rows, summarise_run
-from kraq_dspy.papers.grids import FAILED, paper_grids
+from kraq_dspy.papers.listing import FAILED, paper_grids
 from kraq_dspy.papers.tables.table import DEFINITIONS, read_table
 
 

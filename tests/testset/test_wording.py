@@ -2,7 +2,7 @@
 
 from kraq_dspy.embedded.rewrite import OTHER_WORDS, in_other_words
 from kraq_dspy.records import Entity
-from kraq_dspy.testset.wording import by_other_names, is_about_two, other_names, shorter
+from kraq_dspy.testset.wording import by_other_names, other_names, shorter
 
 
 def entity(name: str, *others: str, kind: str = "person") -> Entity:
@@ -45,9 +45,3 @@ def test_other_words_stand_for_those_to_avoid_and_names_stay() -> None:
 
 def test_no_word_is_put_for_itself() -> None:
     assert all(word != other and other.strip() for word, other in OTHER_WORDS.items())
-
-
-def test_questions_about_two_things_are_told_by_their_form() -> None:
-    assert is_about_two("How is Ada related to Charles Babbage?")
-    assert is_about_two("What is the connection between Ada and the Thames?")
-    assert not is_about_two("How is Ada's engine built?")

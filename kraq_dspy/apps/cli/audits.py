@@ -29,12 +29,14 @@ from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
+from kraq_dspy.eval.grids import grids
 from kraq_dspy.eval.questions import read_questions
+from kraq_dspy.eval.terminal import print_grid
 from kraq_dspy.indexing.index.opening import documents_of
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.audits.bias import ThemeShare, audit_bias
-from kraq_dspy.papers.audits.diversity import MEASURES, RetrieverDiversity, measure_diversity
+from kraq_dspy.papers.audits.diversity import measure_diversity
 from kraq_dspy.papers.audits.raters_sheet import rate_by_model, read_sheet, score_sheet, write_sheet
 from kraq_dspy.papers.audits.stores import measure_stores
 from kraq_dspy.records import Chunk, Document
@@ -69,32 +71,15 @@ class Diversity(Reads, QuestionFile):
         examples = read_questions(self.questions, self.columns())[: self.limit]
         with self.opened(self.index_dir) as space, Bars(space.models.settings, quiet=self.json) as bars:
             retrievers = {name: space.retriever(name) for name in names}
-            report = measure_diversity(
+            evaluation = measure_diversity(
                 space, retrievers, examples, k=self.k, level=self.level, seed=self.seed, progress=bars
             )
         if self.json:
-            print_json(report)
+            print_json(evaluation.to_dict())
             return
-
-        measures = [measure for measure in MEASURES if measure in report.retrievers[0].means]
-        headings = [measure.replace("_", " ") for measure in measures]
-        rows = [_diversity_row(each, measures) for each in report.retrievers]
-        title = (
-            f"{counted(report.n_questions, 'question')}, {counted(report.k, 'passage')} each, "
-            f"communities of level {report.level}"
-        )
-        output.print(grid(title, ["retriever", *headings], rows, right=headings))
-        say("In brackets 95 % intervals; below each the paired difference to the first. Less cosine is more diverse.")
-
-
-def _diversity_row(retriever: RetrieverDiversity, measures: list[str]) -> list[str]:
-    cells = [retriever.name]
-    for measure in measures:
-        cell = retriever.means[measure].shown()
-        if measure in retriever.differences:
-            cell += f"\n{retriever.differences[measure].shown(signed=True)}"
-        cells.append(cell)
-    return cells
+        for part in grids(evaluation.summary, brief=True):
+            print_grid(part, output)
+        say("Less cosine is more diverse.")
 
 
 @command_class

@@ -23,14 +23,13 @@ from kraq_dspy.eval.grids import changed_questions, grids, unpaired_questions
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.questions import columns_note, read_questions
-from kraq_dspy.eval.recorded import default_metrics_of, require_recorded
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.summary import TableSummary, find_runs, summarise
 from kraq_dspy.eval.system import AskedSystem, chosen_program, chosen_retriever, system_of
 from kraq_dspy.eval.terminal import print_grid, print_summary
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.papers.grids import paper_grids
+from kraq_dspy.papers.listing import paper_grids
 from kraq_dspy.records import content_id
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, passages_option
@@ -159,8 +158,8 @@ class EvalRecorded(ScoresQuestions):
         thresholds = self.thresholds()
         settings = self.settings()
         examples = self.examples(self.file)
-        require_recorded(examples)
-        metrics = self.with_judged(self.metric or default_metrics_of(examples), thresholds)
+        recorded = system_of(None, examples=examples)
+        metrics = self.with_judged(self.metric or default_metrics([recorded], examples, 0), thresholds)
         title = self.file.name.partition(".")[0]
         parts = content_id("place", *metrics, checksum_of(examples))[:8]
         folder = self.out or Path("runs") / f"{title}-{parts}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from kraq_dspy._internal.recent import Recent
 from kraq_dspy.apps.serve.refusals import not_found
 from kraq_dspy.apps.serve.replies import Count, Edge, Entity as EntityView, Graph, Link, Node
 from kraq_dspy.apps.views import (
@@ -39,6 +40,7 @@ class Atlas:
 
     def __init__(self, index: Index) -> None:
         self.index = index
+        self._mentions = Recent[str, list[Mention]](MENTIONS)
 
     @cached_property
     def questions(self) -> list[Question]:
@@ -129,20 +131,11 @@ class Atlas:
                 names[chunk_id].extend((entity.id, name) for name in entity.names)
         return dict(names)
 
-    @cached_property
-    def _mentions(self) -> dict[str, list[Mention]]:
-        """What was found in the passages that were shown last."""
-        return {}
-
     def mentions(self, chunk: Chunk) -> list[Mention]:
         """Tell where a chunk's text names its entities: `start` and `end` in characters (Unicode
         code points), without overlaps. Whole words only; of names within each other the longest."""
-        known = self._mentions.get(chunk.id)
-        if known is None:
-            if len(self._mentions) >= MENTIONS:
-                self._mentions.clear()
-            known = self._mentions[chunk.id] = self._find_mentions(chunk)
-        return known
+        [found] = self._mentions.of([chunk.id], lambda _: [self._find_mentions(chunk)])
+        return found
 
     def _find_mentions(self, chunk: Chunk) -> list[Mention]:
         named = self.mentioned_in.get(chunk.id, ())

@@ -290,7 +290,8 @@ def _extensions() -> str:
 
 def bundled_example() -> Path:
     """Return the folder with `corpus.jsonl`, 600 passages of Wikipedia, and `questions.jsonl`, 60 questions about
-    them.
+    these
+    passages.
 
     >>> next(load_documents(bundled_example() / "corpus.jsonl")).title
     'Ed Wood (film)'

@@ -57,7 +57,7 @@ class Visits:
 
 @dataclass(frozen=True)
 class PassageGraph(SharedByCopies):
-    """An undirected graph of passages and entities. The passages are its first vertices.
+    """An undirected graph of passages and entities. The first vertices are the passages.
 
     Attributes:
         ids: the ids of the passages, sorted, `[n_passages]`.
@@ -197,15 +197,15 @@ def passage_graph(
     relationships: Iterable[tuple[str, str, float]] = (),
     phrases: Collection[str] = (),
 ) -> PassageGraph:
-    """Make the graph of passages and the entities that they mention.
+    """Make the graph of passages and entities.
 
     Args:
         chunk_ids: the ids of all passages.
         mentions: pairs of chunk id and entity id. A repeated pair is one edge of weight 1.
-        relationships: entity id, entity id and weight, 0 or more. Weights between the same two entities add
-            up, in either direction. Links of an entity to itself, and of weight 0, are left out.
-        phrases: ids of entities that are noun phrases and no names; their edges get `PHRASE_WEIGHT` of the
-            weight.
+        relationships: entity id, entity id and weight, 0 or more. Weights between the same two entities add up, in
+            either direction. Links of an entity to itself, and of weight 0, are left out.
+        phrases: ids of entities that are noun phrases, not names. The weights of their edges are multiplied by
+            `PHRASE_WEIGHT`.
 
     Returns:
         The graph, undirected.

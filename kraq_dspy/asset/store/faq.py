@@ -90,12 +90,13 @@ class Withdrawal:
 
 
 class FaqCache(SharedByCopies, AbstractContextManager["FaqCache"]):
-    """Questions with prepared answers, by number. Safe for threads and for several processes; a `with` block
-    closes it.
+    """Questions with prepared answers, by number. Safe for threads and for several processes. A `with` block closes
+    the
+    cache.
 
     Args:
         path: the SQLite file.
-        write: open it for writing; False to read only.
+        write: open the file for writing; False to read only.
 
     >>> with FaqCache(Path("faq.db")) as faq:
     ...     faq.add(NewEntry("When did Ada die?", "In 1852."), by="me").number

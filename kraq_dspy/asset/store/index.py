@@ -54,18 +54,18 @@ _KEPT = 2048  # chunks, and as many questions, that an index keeps in memory onc
 
 
 class Index(StoredRecords, SharedByCopies):
-    """The records of an index by type, their vectors, and the stored replies of language models. Safe for threads.
+    """An open index: records, vectors, and the stored replies of language models. Safe for threads.
 
     Args:
         path: the folder.
-        manifest: what made the index.
-        database: its records.
-        lease: keeps the state that this process reads.
-        lock: held while this process writes.
+        manifest: the settings and models that made the index.
+        database: the records.
+        lease: keeps the state of the index that this process reads.
+        lock: the lock of the writer; None for a reader.
 
-    `Index.open` and `Index.create` make one. Any number of processes can read. Each sees the state that was complete
-    when it opened the index. One process at a time can write. Its changes become the new state when the process
-    closes a complete index.
+    `Index.open` and `Index.create` make an `Index`. Any number of processes can read an index. A reader sees the
+    state that was complete when the reader opened the index. One process at a time can write. The changes of a writer
+    become the new state when the writer closes a complete index.
 
     >>> with Index.open("ada.kraq") as index:
     ...     sorted(entity.name for entity in index.all(Entity))

@@ -68,6 +68,7 @@ _LOOSE_MARKS = " /&,.:;–—-"
 _NO_HEADING = re.compile(r"\S*[._/\\]\S*|\[.*\]|[\W\d_]*|(?:PMID|ISBN|ID)?\s*\d+.*|.*https?://.*", re.IGNORECASE)
 """Names of files and settings, numbers and addresses."""
 _WORK = re.compile(r"\((?:[\w-]+ )*(?:film|novel|book|album|song|band|series|game|play|magazine|EP)\)$")
+_SAYS_WHAT = re.compile(r"[\"”]?(?: \([^)]*\))?,? (?:is|was|are|were) (?:an?|the)\b")
 _PLACED = re.compile(r"\b(?P<word>on|in|with) (?P<article>the |your )?(?P<name>[A-Z][\w+-]*)(?= ?[.,;:)]| [a-z]+\b|$)")
 _DOUBLED = re.compile(r"[^aeiou]*u?[aeiou][^aeiouwxy]|reset|submit")
 """Verbs that double their last letter before "ing": those of one syllable, as set and run."""
@@ -302,16 +303,20 @@ def _is_called(heading: str, passages: Sequence[str]) -> bool:
     """Whether something has this heading for a name: "Finding Nemo", which "is a film"."""
     if _WORK.search(heading):
         return True
-    is_a = _names_something(re.sub(r" \([^()]*\)$", "", heading))
-    return any(is_a.search(passage) for passage in passages)
+    name = re.sub(r" \([^()]*\)$", "", heading).lower()
+    return any(_names_something(name, passage.lower()) for passage in passages)
 
 
-@lru_cache(maxsize=2048)
-def _names_something(name: str) -> re.Pattern[str]:
-    """Matches where a text says what the name is, or quotes it."""
-    name = re.escape(name)
-    says_what = rf"{name}[\"”]?(?: \([^)]*\))?,? (?:is|was|are|were) (?:an?|the)\b"
-    return re.compile(rf"{says_what}|[\"“]{name}[\"”]", re.IGNORECASE)
+def _names_something(name: str, text: str) -> bool:
+    """Whether a text says what the name is, or quotes it; both in small letters."""
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        is_quoted = text[start - 1 : start] in ('"', "“") and text.startswith(('"', "”"), end)
+        if is_quoted or _SAYS_WHAT.match(text, end):
+            return True
+        start = text.find(name, start + 1)
+    return False
 
 
 def _lowered(heading: str, passages: Sequence[str]) -> str:
@@ -320,40 +325,37 @@ def _lowered(heading: str, passages: Sequence[str]) -> str:
     first, *rest = heading.split(" ")
     telling = [word for word in rest if word.casefold() not in STOP]
     is_title = len(telling) > 2 and all(word[:1].isupper() for word in telling)
-    _, named = _written(tuple(passages))
 
     def lowered(word: str) -> str:
         bare = word.strip("(),'’")
-        is_heading_s = _is_written_small(bare, passages) or (is_title and not named[_stem(bare)])
-        return word.lower() if is_heading_s and bare[1:].islower() else word
+        if not bare[1:].islower():
+            return word
+        is_heading_s = _is_written_small(bare, passages) or (is_title and not _written(bare, passages)[1])
+        return word.lower() if is_heading_s else word
 
     return " ".join([first, *map(lowered, rest)])
 
 
 def _is_written_small(word: str, passages: Sequence[str]) -> bool:
-    small, named = _written(tuple(passages))
+    if word.lower() in STOP or word.lower() in _SHORTENED:
+        return True
+    small, named = _written(word, passages)
+    return small > SMALL * named
+
+
+def _written(word: str, passages: Sequence[str]) -> tuple[int, int]:
+    """How often a word, by its stem, stands inside sentences in small letters, and how often with a capital."""
     stem = _stem(word)
-    return word.lower() in STOP or word.lower() in _SHORTENED or small[stem] > SMALL * named[stem]
-
-
-@lru_cache(maxsize=64)
-def _written(passages: tuple[str, ...]) -> tuple[Counter[str], Counter[str]]:
-    """How often words, by their stems, stand inside sentences in small letters, and how often with a capital."""
-    small: Counter[str] = Counter()
-    named: Counter[str] = Counter()
-    for passage in passages:
-        of_passage, named_in_passage = _written_in(passage)
-        small.update(of_passage)
-        named.update(named_in_passage)
-    return small, named
+    counts = [_written_in(passage) for passage in passages]
+    return sum(small.get(stem, 0) for small, _ in counts), sum(named.get(stem, 0) for _, named in counts)
 
 
 @lru_cache(maxsize=512)
 def _written_in(passage: str) -> tuple[Counter[str], Counter[str]]:
     prose = HEADING.sub("", parted(passage)[1])
     words = re.findall(_INSIDE, prose)
-    small = Counter(_stem(word) for word in words if word.islower())
-    return small, Counter(_stem(word) for word in words if not word.islower())
+    small = Counter([_stem(word) for word in words if word.islower()])
+    return small, Counter([_stem(word) for word in words if not word.islower()])
 
 
 def _stem(word: str) -> str:

@@ -357,10 +357,10 @@ class _Words:
         self._texts: defaultdict[str, list[str]] = defaultdict(list)
         self._articles: dict[str, Counter[str]] = {}
         for analysis in analyses:
+            site = speaker_of(analysis.title)
             for sentence in analysis.sentences:
                 speakers = [Named(act.subject, "person") for act in sentence.acts if act.verb == SAID_ALOUD]
                 self._speakers.update(speaker.text.casefold() for speaker in speakers)
-                site = speaker_of(analysis.title)
                 if site:
                     speakers.append(Named(site, "organisation"))
                 for named in (*sentence.named, *speakers):

@@ -21,12 +21,12 @@ class Example:
     """A question and what is known about its answer.
 
     Args:
-        id: its id.
-        question: its text.
-        answers: the right answers, any of which will do; empty if the passages hold none.
+        id: the id of the question.
+        question: the text of the question.
+        answers: the right answers, each of which is enough; empty if the passages have no answer.
         supporting_ids: ids of the documents with the evidence (BEIR's qrels).
-        type: its kind, such as "fact", "yesno" or "unanswerable".
-        answer_items: the items of a list answer, each with its synonyms.
+        type: the kind of question, such as "fact", "yesno" or "unanswerable".
+        answer_items: the items of a list answer, each with synonyms.
         context_ids: ids of the documents that the source showed with the question.
         metadata: the other columns of the source.
 
@@ -73,7 +73,7 @@ class Dataset:
     Args:
         name: the name of the data set.
         documents: the corpus; ids are unique.
-        examples: the questions; ids are unique, and each document that they name is in the corpus.
+        examples: the questions. Ids are unique. The corpus has each document that a question names.
         triples: gold triples of passages, if the data set has them.
 
     Raises:

@@ -379,15 +379,15 @@ def load_dataset(name: str, folder: Path) -> Dataset:
     """Load a data set from a folder, without using the network.
 
     Args:
-        name: the data set, as `kraq bench data` lists it.
-        folder: the folder of data sets; `folder / name` has this one, in the uniform schema or as
-            `fetch_dataset` left it.
+        name: the name of the data set in `kraq bench data`.
+        folder: the folder of data sets. `folder / name` has the data set, in the uniform schema or as `fetch_dataset`
+            wrote it.
 
     Returns:
         The corpus and its questions.
 
     Raises:
-        EvaluationError: if it is absent; the message has the command that gets it.
+        EvaluationError: if the folder is absent. The message has the command that fetches the data set.
 
     >>> len(load_dataset("hotpot_qa", Path("data")).examples)  # doctest: +SKIP
     7405
@@ -414,8 +414,8 @@ def fetch_dataset(name: str, folder: Path, *, files: Sequence[Path] = ()) -> Non
     """Download a data set from the hub.
 
     Args:
-        name: the data set, as `kraq bench data` lists it.
-        folder: the folder of data sets; this one gets `folder / name`.
+        name: the name of the data set in `kraq bench data`.
+        folder: the folder of data sets. The data set goes to `folder / name`.
         files: BioASQ's files, which are not on the hub, to copy.
 
     Returns:

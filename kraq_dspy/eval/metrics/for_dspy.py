@@ -86,14 +86,13 @@ class Metric:
     """A score in [0, 1], as a function that DSPy takes.
 
     Args:
-        name: its name.
+        name: the name of the metric.
         score: computes the score of an example and a prediction.
         explain: says in words what a score means, for GEPA.
         threshold: the score from which an answer is good enough for a demonstration.
         needs: fields that an example must have, such as "answers" or "supporting_ids".
-        not_of: types of questions that it does not apply to.
-        of_unanswerable: whether it also scores questions that the documents do not answer, which have no
-            gold.
+        not_of: types of questions to which the metric does not apply.
+        of_unanswerable: whether the metric also scores unanswerable questions, which have no gold answer.
 
     >>> exact_match(dspy.Example(answer="Oslo"), dspy.Prediction(answer="oslo"))
     1.0
@@ -209,16 +208,16 @@ def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: st
     """Make a metric of a function `metric(example, prediction, trace=None)`.
 
     Args:
-        function: returns a finite number, a bool, or a Prediction with a `score` (and `feedback`). It never
-            gets a trace.
+        function: returns a finite number, a bool, or a Prediction with a `score` (and `feedback`). kraq never passes
+            a trace.
         threshold: the score from which an answer is good enough for a demonstration.
-        name: the name of the metric; by default the function's.
+        name: the name of the metric; by default the name of the function.
 
     Returns:
         The metric.
 
     Raises:
-        EvaluationError: at a call, for a value that is no finite number.
+        EvaluationError: when the metric is called and `function` returns no finite number.
 
     >>> own_metric(lambda example, prediction: len(prediction.answer) < 20, name="short").name
     'short'
@@ -282,7 +281,7 @@ def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metr
     """Make a metric of the cosine of the answer and the nearest gold answer.
 
     Args:
-        embedder: the encoder; its name becomes part of the metric's.
+        embedder: the encoder. The name of the metric contains the name of the encoder.
         threshold: the cosine from which an answer is good enough for a demonstration.
 
     Returns:
@@ -301,7 +300,8 @@ def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metr
 
 
 def rag_metric(answer: Callable[..., Any] | None = None) -> Metric:
-    """Make a metric for whole RAG programs, with feedback for GEPA. It checks the answer, the evidence and refusals.
+    """Make a metric for whole RAG programs, with feedback for GEPA. The metric checks the answer, the evidence and
+    refusals.
 
     >>> metric = rag_metric()  # the same as `rag_quality`
     >>> metric(dspy.Example(question="Who?", answerable=False), dspy.Prediction(answer="I do not know"))
@@ -310,15 +310,16 @@ def rag_metric(answer: Callable[..., Any] | None = None) -> Metric:
     >>> metric(oslo, dspy.Prediction(answer="I do not know"), None, "answer").feedback
     "This was refused, which is wrong: the documents answer it. The right answer is 'Oslo'."
 
-    If the documents answer the question, the score is that of the metric `answer` (default `token_f1`). The score is
+    If the documents answer the question, the metric `answer` (default `token_f1`) scores the answer. The score is
     halved if the program found no evidence. A refusal gets 0.0. If the documents do not answer the question, a
-    refusal gets 1.0 and an answer gets 0.0. A question is unanswerable if its `answerable` is false, or if its `type`
-    says so.
+    refusal gets 1.0 and an answer gets 0.0. A question is unanswerable if the example's `answerable` is false or its
+    `type` is "unanswerable".
 
     The evidence is the share of `supporting_ids` among the documents of the prediction's `hits`. Without
-    `supporting_ids`, one of its `passages`, or its `context`, has to contain a gold answer. Without these, evidence
-    does not count. A prediction refuses if its `refused` is true, if `space.ask(refuse=True)` refused it, or if its
-    `answer` (or `response`) says that it does not know. The metric calls no model, unless `answer` calls one.
+    `supporting_ids`, the prediction's `passages` or `context` must contain a gold answer. Without these fields,
+    evidence does not count. A prediction is a refusal if `refused` is true, if `space.ask(refuse=True)` refused the
+    question, or if the `answer` (or `response`) is a sentence such as "I do not know". The metric calls no model,
+    unless `answer` calls one.
     """
     right = token_f1 if answer is None else own_metric(answer)
 

@@ -20,7 +20,7 @@ def recall_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> 
     Args:
         gold: the ids of the gold documents, at least one.
         ranked: the ids found, best first.
-        k: how many of them count; None for all.
+        k: only the first `k` ids count; None for all.
 
     Returns:
         The share, in [0, 1].
@@ -37,7 +37,7 @@ def precision_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) 
     Args:
         gold: the ids of the gold documents, at least one.
         ranked: the ids found, best first.
-        k: how many of them count; None for all.
+        k: only the first `k` ids count; None for all.
 
     Returns:
         The share of `k` places, in [0, 1]; with `k=None`, of the ids found. 0.0 if nothing was found.
@@ -55,7 +55,7 @@ def success_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) ->
     Args:
         gold: the ids of the gold documents, at least one.
         ranked: the ids found, best first.
-        k: how many of them count; None for all.
+        k: only the first `k` ids count; None for all.
 
     Returns:
         1.0 if it was, otherwise 0.0.
@@ -72,7 +72,7 @@ def all_supporting_at_k(gold: Collection[str], ranked: Sequence[str], k: int | N
     Args:
         gold: the ids of the gold documents, at least one.
         ranked: the ids found, best first.
-        k: how many of them count; None for all.
+        k: only the first `k` ids count; None for all.
 
     Returns:
         1.0 if all were found, otherwise 0.0.
@@ -89,7 +89,7 @@ def mrr(gold: Collection[str], ranked: Sequence[str], k: int | None = None) -> f
     Args:
         gold: the ids of the gold documents, at least one.
         ranked: the ids found, best first.
-        k: how many of them count; None for all.
+        k: only the first `k` ids count; None for all.
 
     Returns:
         1 / rank, in [0, 1]; 0.0 if none was found.
@@ -102,16 +102,17 @@ def mrr(gold: Collection[str], ranked: Sequence[str], k: int | None = None) -> f
 
 
 def average_precision(gold: Collection[str], ranked: Sequence[str], k: int | None = None) -> float:
-    """Compute the mean precision at the ranks of the gold ids, 0 for those not found, as trec_eval's map and
-    map_cut.
+    """Compute the mean precision at the ranks of the gold ids, as trec_eval's map and map_cut. A gold id that was not
+    found counts as 0.
 
     Args:
         gold: the ids of the gold documents, at least one.
         ranked: the ids found, best first.
-        k: how many of them count; None for all.
+        k: only the first `k` ids count; None for all.
 
     Returns:
-        The mean over all gold ids, in [0, 1]. If `k` is smaller than their number, 1.0 is out of reach.
+        The mean over all gold ids, in [0, 1]. If `k` is smaller than the number of gold ids, the result stays below
+        1.0.
 
     >>> average_precision({"a"}, ["c", "a"])
     0.5
@@ -126,10 +127,11 @@ def ndcg_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> fl
     Args:
         gold: the ids of the gold documents, at least one.
         ranked: the ids found, best first.
-        k: how many of them count; None for all.
+        k: only the first `k` ids count; None for all.
 
     Returns:
-        The sum of `1 / log2(rank + 1)` over the gold ids found, over that of the best ranking; in [0, 1].
+        The sum of `1 / log2(rank + 1)` over the gold ids found, divided by the same sum for the best ranking; in [0,
+        1].
 
     >>> ndcg_at_k({"a", "b"}, ["a", "b", "c"], 3)
     1.0

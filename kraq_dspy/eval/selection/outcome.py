@@ -50,16 +50,16 @@ class Selection:
 
     Attributes:
         tried: the chosen candidate, then the others, best first.
-        dropped: why other candidates were not asked every question, by their names.
+        dropped: why a candidate got only some of the questions, by the candidate's name.
         metric: the metric that decided.
-        settings: the settings of the run; `to_toml` gives those of the chosen candidate.
+        settings: the settings of the run. `to_toml` gives the settings of the chosen candidate.
         n_questions: the number of questions.
         notes: remarks that a reader needs.
-        corpus: the corpus, as it was named.
-        questions: the questions, as they were named.
+        corpus: the name of the corpus.
+        questions: the name of the questions.
         folder: the folder of the run; None if nothing was kept.
         summary: every row, with the differences to the chosen candidate.
-        are_made: whether the questions are those of `kraq testset make`.
+        are_made: whether `kraq testset make` wrote the questions.
         columns: the names of the questions' columns.
         made_half: remarks on the made half of the test set.
     """

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
@@ -105,7 +105,7 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Indexes:
-    """The indexes of a run, one for each size of chunks, in `folder`; each is made when it is first needed."""
+    """The indexes of a run, one for each size of chunks, in `folder`; `stack` closes those that were opened."""
 
     corpus: str | Path | Sequence[Document]
     folder: Path
@@ -113,32 +113,28 @@ class Indexes:
     embedder: Embedder
     models: LanguageModels
     progress: Progress
+    stack: ExitStack
+    _opened: dict[tuple[int, bool], Workspace] = field(default_factory=dict)
 
-    def path(self, tokens: int) -> Path:
-        return self.folder / f"chunks-{tokens}.kraq"
-
-    def make(self, tokens: int, *, graph: bool) -> None:
-        """Make the index of that size, or go on with it; what is complete is left as it is."""
-        path = self.path(tokens)
-        if self._is_complete(path, graph=graph):
-            return
-
-        settings = dataclasses.replace(self.settings, chunks=chunks_of(tokens, self.settings.chunks))
-        make = build_index if graph else build_vectors
-        make(
-            self.corpus,
-            path,
-            settings=settings,
-            lm=self.models,
-            embedder=self.embedder,
-            progress=self.progress,
-        )
-
-    def open(self, tokens: int) -> Workspace:
-        """The index of that size. Its owner selects, so labels hide nothing."""
-        settings = dataclasses.replace(self.settings, chunks=chunks_of(tokens, self.settings.chunks))
-        space = Workspace.open(self.path(tokens), settings=settings, embedder=self.embedder, lm=self.models)
-        return space.owned()
+    def opened(self, tokens: int, *, graph: bool) -> Workspace:
+        """The index of that size, made now or gone on with if it is not complete. Its owner selects, so labels hide
+        nothing."""
+        if (tokens, graph) not in self._opened:
+            path = self.folder / f"chunks-{tokens}.kraq"
+            settings = dataclasses.replace(self.settings, chunks=chunks_of(tokens, self.settings.chunks))
+            if not self._is_complete(path, graph=graph):
+                make = build_index if graph else build_vectors
+                make(
+                    self.corpus,
+                    path,
+                    settings=settings,
+                    lm=self.models,
+                    embedder=self.embedder,
+                    progress=self.progress,
+                )
+            space = Workspace.open(path, settings=settings, embedder=self.embedder, lm=self.models)
+            self._opened[tokens, graph] = self.stack.enter_context(space.owned())
+        return self._opened[tokens, graph]
 
     def _is_complete(self, path: Path, *, graph: bool) -> bool:
         if not (path / "manifest.json").exists():
@@ -150,33 +146,21 @@ class Indexes:
             return False
 
 
+@dataclass
 class Race:
     """Questions asked of candidates. Rows are kept by `writer`, so what was asked before is not asked again.
 
     `dropped` says of each candidate that is out, and of whatever else was not tried, why.
     """
 
-    def __init__(
-        self,
-        plan: SelectionPlan,
-        examples: Sequence[Example],
-        metric: str,
-        indexes: Indexes,
-        writer: RowWriter,
-        deadline: Deadline,
-        prices: Mapping[str, Price],
-        stack: ExitStack,
-    ) -> None:
-        self.plan, self.examples, self.metric = plan, examples, metric
-        self.indexes, self.writer, self.deadline = indexes, writer, deadline
-        self.dropped: dict[str, str] = {}
-        self._scorer = RowScorer([metric], indexes.embedder)
-        self._prices = prices
-        self._stack = stack
-        self._spaces: dict[tuple[int, bool], Workspace] = {}
-        self._rows: dict[str, dict[str, ResultRow]] = {}
-        for row in writer.rows():
-            self._rows.setdefault(row.system, {})[row.question_id] = row
+    plan: SelectionPlan
+    examples: Sequence[Example]
+    metric: str
+    indexes: Indexes
+    writer: RowWriter
+    deadline: Deadline
+    prices: Mapping[str, Price]
+    dropped: dict[str, str] = field(default_factory=dict)
 
     def run(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates that were asked all questions, best first, or as many as there was time for."""
@@ -198,11 +182,12 @@ class Race:
     def scores(self, candidate: Candidate) -> dict[str, float]:
         """The scores by question, of those that the candidate was asked; a question that failed
         counts as 0."""
-        return {id: row.metrics.get(self.metric, 0.0) for id, row in sorted(self._rows.get(candidate.name, {}).items())}
+        return {row.question_id: row.metrics.get(self.metric, 0.0) for row in self.rows(candidate)}
 
     def rows(self, candidate: Candidate) -> list[ResultRow]:
-        """What the candidate was asked."""
-        return list(self._rows.get(candidate.name, {}).values())
+        """What the candidate was asked, in the order of the questions' ids."""
+        own = [row for row in self.writer.rows() if row.system == candidate.name]
+        return sorted(own, key=lambda row: row.question_id)
 
     def by_half(self, candidate: Candidate) -> dict[str, dict[str, float]]:
         """The scores by half and question, where the questions are a test set's."""
@@ -215,20 +200,15 @@ class Race:
 
     def cost(self, candidate: Candidate) -> Cost:
         """Means over the questions that the candidate was asked."""
-        rows = [row for row in self._rows[candidate.name].values() if row.failure is None]
+        rows = [row for row in self.rows(candidate) if row.failure is None]
+        usage = [row.extra["usage"] for row in rows]
+        of_models = [each.get("prompt_tokens", 0) + each.get("completion_tokens", 0) for each in usage]
         return Cost(
-            calls=_mean([row.extra["usage"]["calls"] for row in rows]),
+            calls=_mean([each["calls"] for each in usage]),
             needs_graph=candidate.needs_graph,
-            tokens=_mean([row.extra["tokens"] + _model_tokens(row) for row in rows]),
+            tokens=_mean([row.extra["tokens"] + own for row, own in zip(rows, of_models, strict=True)]),
             seconds=_mean([float(row.timings[TOTAL]) for row in rows]),  # type: ignore[arg-type]
         )
-
-    def open(self, tokens: int, *, graph: bool) -> Workspace:
-        """The index of that size, made now if it is not there."""
-        if (tokens, graph) not in self._spaces:
-            self.indexes.make(tokens, graph=graph)
-            self._spaces[tokens, graph] = self._stack.enter_context(self.indexes.open(tokens))
-        return self._spaces[tokens, graph]
 
     def _ask_all(self, candidates: Sequence[Candidate], count: int) -> list[Candidate]:
         """Those that could be asked the first `count` questions in time, and hand on no more than they may."""
@@ -254,9 +234,9 @@ class Race:
 
     def _refused(self, candidate: Candidate) -> str:
         """Why a candidate that was asked is out all the same; "" if it is not."""
-        rows = self._rows[candidate.name].values()
-        if all(row.failure is not None for row in rows):
-            return f"every question failed: {next(iter(rows)).failure}"
+        failures = [row.failure for row in self.rows(candidate)]
+        if None not in failures:
+            return f"every question failed: {failures[0]}"
         tokens = self.cost(candidate).tokens
         if tokens > self.plan.context:
             return f"hands on {tokens:,.0f} tokens, more than {self.plan.context:,}"
@@ -264,25 +244,18 @@ class Race:
 
     def _ask(self, candidate: Candidate, examples: Sequence[Example], stage: str) -> None:
         """A row for each question that has none. Raises BudgetExceededError if the time or a budget is over."""
-        known = self._rows.setdefault(candidate.name, {})
-        todo = [example for example in examples if example.id not in known]
+        todo = [example for example in examples if (candidate.name, example.id) not in self.writer.done]
         self.deadline.advance(stage, len(examples) - len(todo))
         if not todo:
             return
-        retrieve = self.open(candidate.tokens, graph=candidate.needs_graph).retriever(candidate.retriever)
+        retrieve = self.indexes.opened(candidate.tokens, graph=candidate.needs_graph).retriever(candidate.retriever)
         system = AskedSystem(candidate.name, retrieve, answers=False)
-        asking = Asking(system, self._scorer, self._prices, None, candidate.k, counts_tokens=True)
+        scorer = RowScorer([self.metric], self.indexes.embedder)
+        asking = Asking(system, scorer, self.prices, None, candidate.k, counts_tokens=True)
 
         for row in as_done(asking, todo, limit=ASKED_AT_ONCE):
             self.writer.write(row)
-            known[row.question_id] = row
             self.deadline.advance(stage)
-
-
-def _model_tokens(row: ResultRow) -> float:
-    """Tokens of the model calls that the retriever made, read and written."""
-    usage: Mapping[str, float] = row.extra["usage"]
-    return usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -65,19 +65,17 @@ def select(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Selection:
-    """Find the retriever, chunk size and k that find most evidence in a corpus, as far as the questions can
-    tell.
+    """Find the retriever, chunk size and k that find most evidence in a corpus, as far as the questions can tell.
 
     Args:
-        corpus: a file or folder, documents or texts, as `build_index` takes them.
-        questions: as for `read_questions`, with gold documents or answers.
-        human: three human questions or more, with evidence or answers, if `questions` is a test set of two
-            halves.
-        plan: the candidates to try, and the minutes for them.
-        metric: "recall", "all_supporting", "ndcg", "mrr", "success", "precision", "map" or "answer_found". By
-            default recall, or answer_found if the questions name no documents.
-        settings: settings of everything that does not vary.
-        embedder: an encoder in place of the one in the settings.
+        corpus: a file or folder, documents or texts, as in `build_index`.
+        questions: as in `read_questions`, with gold documents or answers.
+        human: three human questions or more, with evidence or answers, if `questions` is a test set of two halves.
+        plan: the candidates to try, and the limit of minutes.
+        metric: "recall", "all_supporting", "ndcg", "mrr", "success", "precision", "map" or "answer_found". By default
+            recall, or answer_found if the questions name no documents.
+        settings: the settings that all candidates share.
+        embedder: an encoder in place of the encoder of the settings.
         limits: most calls, tokens and cost. Without limits, no language model makes a graph.
         optimized: files of `kraq optimize` for steps of the candidates.
         columns: names of columns that kraq does not find by itself.
@@ -93,17 +91,20 @@ def select(
         ConfigError: for a corpus that is an index.
         CorpusError: for a corpus without text.
 
-    All candidates get a few questions, the better half gets more, and the rest gets all. Candidates that need
-    a graph come last, and only if one of them could still win. Among candidates that cannot be told from the
-    best, and lose 0.01 at most, kraq takes the cheapest. The two halves of a test set decide together, and
-    human questions first (`halves`).
+    All candidates get a few questions. The better half of the candidates gets more questions, and the best candidates
+    get all questions. Candidates with a graph come last, and only if such a candidate could still win. kraq takes the
+    cheapest candidate that is not significantly worse than the best and loses 0.01 at most. With a test set, human
+    questions and both halves decide what is worse (`halves`).
 
     >>> chosen = select("docs/", "test.jsonl", out="runs/select").chosen  # doctest: +SKIP
     >>> chosen.candidate.name, chosen.score.estimate  # doctest: +SKIP
     ('hybrid, 300 tokens, k 10', 0.914)
     """
     plan, settings = plan or SelectionPlan(), settings or Settings()
-    _require_corpus(corpus)
+    if isinstance(corpus, str | Path) and (Path(corpus) / "manifest.json").is_file():
+        raise ConfigError(
+            f"{str(corpus)!r} is an index, whose chunks are cut already. Give the documents that it was made from."
+        )
     title = f"{_title(corpus, 'corpus')}-{_title(questions, 'questions')}"
     examples = read_questions(questions, columns, encoding=encoding)
     items = list(opening.documents_of(corpus, settings))
@@ -113,7 +114,10 @@ def select(
     made_half = about_made(examples).get("made_half", {})
     if human is not None:
         require_halves(examples)
-        examples += _human(human, documents, chosen_metric, columns, encoding, notes)
+        remarks: list[str] = []
+        _, with_gold = _with_gold(read_questions(human, columns, encoding=encoding), documents, chosen_metric, remarks)
+        notes += [f"Of human questions: {each}" for each in remarks]
+        examples += as_human(with_gold)
     plan = _fair_plan(plan, examples, documents, notes)
     random.Random(plan.seed).shuffle(examples)
 
@@ -142,14 +146,17 @@ def select(
             encoder,
             models,
             deadline,
+            stack,
         )
-        race = Race(plan, examples, chosen_metric, indexes, writer, deadline, prices_of(settings), stack)
+        race = Race(plan, examples, chosen_metric, indexes, writer, deadline, prices_of(settings))
         finalists = race.run(plan.candidates(needs_graph=False))
         finalists += _with_graph(race, finalists, settings, limits)
-        complete = _complete(race, finalists)
-        tried = _tried(race, complete, plan)
+        tried = _tried(race, finalists, plan)
         if not tried:
-            raise _nothing_asked(race)
+            reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
+            raise EvaluationError(
+                f"kraq could not ask any candidate: {reasons}. It keeps what is done; the same command resumes."
+            )
         summary = summarise_run(_described(header, tried, encoder.name), writer.rows(), seed=plan.seed)
 
     for each in tried:
@@ -165,29 +172,12 @@ def select(
         questions=_shown(questions, "test.jsonl"),
         folder=None if out is None else Path(out),
         summary=summary,
-        are_made=all(map(_is_made, examples)),
+        are_made=all(
+            example.metadata.keys() >= MADE and example.metadata.get("model") != PERSON for example in examples
+        ),
         columns=columns,
         made_half=made_half,
     )
-
-
-def _is_made(example: Example) -> bool:
-    """Whether kraq made the question, and no person wrote it."""
-    return example.metadata.keys() >= MADE and example.metadata.get("model") != PERSON
-
-
-def _nothing_asked(race: Race) -> EvaluationError:
-    reasons = "; ".join(why.rstrip(".") for why in dict.fromkeys(race.dropped.values()))
-    return EvaluationError(
-        f"kraq could not ask any candidate: {reasons}. It keeps what is done; the same command resumes."
-    )
-
-
-def _require_corpus(corpus: Corpus) -> None:
-    if isinstance(corpus, str | Path) and (Path(corpus) / "manifest.json").is_file():
-        raise ConfigError(
-            f"{str(corpus)!r} is an index, whose chunks are cut already. Give the documents that it was made from."
-        )
 
 
 def _with_gold(
@@ -222,24 +212,6 @@ def _with_gold(
         says, are = ("names", "is") if left_out == 1 else ("name", "are")
         notes.append(f"{counted(left_out, 'question')} {says} {lacking}, and {are} left out.")
     return kind, usable
-
-
-def _human(
-    human: QuestionSource,
-    documents: Sequence[Document],
-    metric: str,
-    columns: QuestionColumns,
-    encoding: str,
-    notes: list[str],
-) -> list[Example]:
-    """Human questions that the metric is defined for, as rows beside a test set.
-
-    Raises EvaluationError for too few, ConfigError and EvaluationError as `_with_gold` does.
-    """
-    remarks: list[str] = []
-    _, with_gold = _with_gold(read_questions(human, columns, encoding=encoding), documents, metric, remarks)
-    notes += [f"Of human questions: {each}" for each in remarks]
-    return as_human(with_gold)
 
 
 def _fair_plan(
@@ -312,22 +284,15 @@ def _unaffordable(race: Race, settings: Settings, limits: Limits | None) -> str:
     )
 
 
-def _complete(race: Race, finalists: Sequence[Candidate]) -> list[Candidate]:
-    """Those that were asked most questions; the others are dropped."""
+def _tried(race: Race, finalists: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
+    """The candidates that were asked most questions, with the difference of each to the best, the chosen one first; the
+    others are dropped."""
     counts = {candidate: len(race.scores(candidate)) for candidate in finalists}
     n_questions = max(counts.values(), default=0)
-
-    complete = []
-    for candidate, n_asked in counts.items():
-        if 0 < n_asked == n_questions:
-            complete.append(candidate)
-        else:
+    complete = [candidate for candidate, n_asked in counts.items() if 0 < n_asked == n_questions]
+    for candidate in finalists:
+        if candidate not in complete:
             race.dropped.setdefault(candidate.name, "the time was over")
-    return complete
-
-
-def _tried(race: Race, complete: Sequence[Candidate], plan: SelectionPlan) -> tuple[Tried, ...]:
-    """The candidates with the difference of each to the best, the chosen one first."""
     if not complete:
         return ()
     order = race.ranked(complete)

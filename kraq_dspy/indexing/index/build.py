@@ -77,7 +77,7 @@ def build_index(
     stable: bool = False,
     replace: bool = False,
 ) -> BuildReport:
-    """Index a corpus into the folder `out`: a graph, its communities, a summary and a question for each.
+    """Index a corpus into the folder `out`: a graph, communities, and a summary and a question for each community.
 
     >>> build_index(["Ada Lovelace met Charles Babbage in London."], "new.kraq").counts["documents"]
     1
@@ -90,7 +90,7 @@ def build_index(
         lm: the model that does all the work, or models by role: `{"extractor": lm}`, where "default" stands for the
             other roles. Without it, kraq takes the model of `dspy.context` or `dspy.configure`, then the model of the
             settings, then the embedded model.
-        embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the one that the settings name.
+        embedder: a `kraq_dspy.extend.Embedder` or `dspy.Embedder` in place of the encoder of the settings.
         kraq: the pipeline to run, such as an optimized one.
         progress: gets the progress of the build (`kraq_dspy.extend.Progress`). Without it, a notebook shows bars.
         optimized: files of `kraq optimize`; kraq reruns the steps that these files change.
@@ -102,12 +102,12 @@ def build_index(
             the result equals that of a new build.
         replace: remove documents of the index that are not in the corpus.
 
-    If `out` is already an index with the same settings, the build updates the index. It repeats no finished work. It
-    removes documents that are gone from the corpus. If the corpus is not the original one, the build removes
-    documents only with `replace`.
+    If `out` is already an index with the same settings, the build updates the index. The build repeats no finished
+    work, and removes documents that are gone from the corpus. If the corpus is not the original one, the build
+    removes documents only with `replace`.
 
     Returns:
-        What was made, what it took, and what failed.
+        The counts of records, calls and seconds, and the failures.
 
     Raises:
         BudgetExceededError: at a limit; the index keeps what you paid for, and the same call resumes.
@@ -143,7 +143,7 @@ async def abuild_index(
         **options: further arguments of `build_index`.
 
     Returns:
-        What was made, what it took, and what failed.
+        The counts of records, calls and seconds, and the failures.
     """
     new = not Path(out).exists()
     if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:

@@ -33,34 +33,35 @@ def add_documents(
     Args:
         path: the folder of the index.
         documents: a file or folder, or a list of `Document`s or of texts.
-        **options: those of `build_index`; without `settings`, the index's own.
+        **options: further options of `build_index`; the default of `settings` is those of the index.
 
     Returns:
-        What was made, what it took, and what failed.
+        The counts of records, calls and seconds, and the failures.
 
     Raises:
-        IndexStateError: if there is no index at `path`, or another process changes it. Otherwise as `build_index`.
+        IndexStateError: if there is no index at `path`, or another process changes it. Also the errors of
+            `build_index`.
     """
     return run_coroutine(_change(Path(path), documents, (), options))
 
 
 def remove_documents(path: str | Path, document_ids: Collection[str], **options: Unpack[BuildOptions]) -> BuildReport:
-    """Remove documents with all that was made from them alone.
+    """Remove documents, and everything that kraq made from these documents alone.
 
     >>> remove_documents("ada.kraq", ["london"]).documents.removed
     1
 
     Args:
         path: the folder of the index.
-        document_ids: ids of documents, as `hits` name them (`chunk.document_id`).
-        **options: those of `add_documents`.
+        document_ids: ids of documents (`hit.chunk.document_id`).
+        **options: further options of `add_documents`.
 
     Returns:
-        What was made, what it took, and what failed.
+        The counts of records, calls and seconds, and the failures.
 
     Raises:
         UnknownRecordError: for an id that the index does not have; nothing is changed.
-        CorpusError: if no document would be left; nothing is changed. Otherwise as `add_documents`.
+        CorpusError: if no document would be left; nothing is changed. Also the errors of `add_documents`.
     """
     return run_coroutine(_change(Path(path), (), document_ids, options))
 
@@ -80,15 +81,15 @@ def update_index(
     Args:
         path: the folder of the index.
         corpus: a file or folder, or a list of `Document`s or of texts: everything that the index should have.
-        recluster: find the communities again, as in a new build. Kept communities fit the graph a little less after
-            each change.
-        **options: those of `add_documents`.
+        recluster: find the communities again, as in a new build. Without it, the communities fit the graph a little
+            less after each change.
+        **options: further options of `add_documents`.
 
     Returns:
-        What was made, what it took, and what failed.
+        The counts of records, calls and seconds, and the failures.
 
     Raises:
-        IndexStateError: if there is no index at `path`, or it was imported from GraphRAG. Otherwise as
+        IndexStateError: if there is no index at `path`, or the index was imported from GraphRAG. Also the errors of
             `add_documents`.
     """
     _refuse_import(Path(path))
@@ -98,24 +99,24 @@ def update_index(
 
 
 def resume_index(path: str | Path, *, recluster: bool = False, **options: Unpack[BuildOptions]) -> BuildReport:
-    """Resume an interrupted build, and retry what failed in it.
+    """Resume an interrupted build, and retry failed items.
 
     >>> resume_index("ada.kraq").failures
     ()
 
-    kraq reads the corpus again if it is still in its place. Otherwise kraq uses the stored documents.
+    kraq reads the corpus again if the corpus still exists. Otherwise kraq uses the stored documents.
 
     Args:
         path: the folder of the index.
         recluster: find the communities again, as in a new build; otherwise kraq keeps the existing ones.
-        **options: those of `add_documents`.
+        **options: further options of `add_documents`.
 
     Returns:
-        What was made, what it took, and what failed.
+        The counts of records, calls and seconds, and the failures.
 
     Raises:
-        IndexStateError: if there is no index at `path`, or it was imported from a folder that is gone. Otherwise as
-            `build_index`.
+        IndexStateError: if there is no index at `path`, or the index was imported from a folder that is gone. Also
+            the errors of `build_index`.
     """
     with Index.open(Path(path), unfinished=True) as index:
         origin = index.manifest.origin

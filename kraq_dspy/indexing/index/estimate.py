@@ -14,6 +14,7 @@ from kraq_dspy.errors import CorpusError
 from kraq_dspy.indexing.index.opening import documents_of
 from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.models.lms.meter import Price, prices_of
+from kraq_dspy.programs.kraq.asked_by import asks_generator
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.records import Chunk, Document, Failure, Usage, usage_by_stage
 from kraq_dspy.settings import EMBEDDED, Settings
@@ -112,7 +113,7 @@ def _is_asked(stage: str, role: str, settings: Settings) -> bool:
     """Whether the stage asks a model at all, by the settings."""
     if stage == "confirm":
         return settings.resolve.acronyms and _model(role, settings) != EMBEDDED
-    return stage != "ask" or settings.questions.asked_by != "templates"
+    return stage != "ask" or asks_generator(settings.questions.asked_by, _model(role, settings))
 
 
 def _stage(

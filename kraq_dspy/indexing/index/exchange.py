@@ -30,8 +30,8 @@ def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "
     ['documents.parquet', 'text_units.parquet', 'entities.parquet']
 
     Args:
-        index_dir: the folder of the index, or an opened index, such as `space.scoped(scope).index`. The
-            export of a scope has no labels, because they would name groups that the scope is not in.
+        index_dir: the folder of the index, or an opened index, such as `space.scoped(scope).index`. The export of a
+            scope has no labels, because labels would name groups outside the scope.
         out: a folder; for "graphml", a file.
         format: "parquet" writes the tables of GraphRAG 3, with GraphRAG's column names, and the questions. "jsonl"
             writes a file for each kind of record, and the FAQ cache if there is one. "graphml" writes the graph.
@@ -42,7 +42,7 @@ def export_index(index_dir: str | Path | Index, out: str | Path, format: str = "
     Raises:
         ConfigError: for another format.
         IndexStateError: if there is no index.
-        ScopeError: for the folder of an index whose documents say who may read them.
+        ScopeError: for the folder of an index with labels.
     """
     if format not in FORMATS:
         raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
@@ -100,21 +100,21 @@ def import_graphrag(
 
     >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
 
-    GraphRAG's reports become summaries. kraq writes a question for each summary (KRAQ thesis, 3.2.4). It extracts and
-    summarizes nothing again.
+    GraphRAG's reports become summaries. kraq writes a question for each summary (KRAQ thesis, 3.2.4), and repeats no
+    extraction.
 
     Args:
         folder: GraphRAG's output, with its tables in parquet.
         out: the folder of the new index.
         replace: as in `build_index`.
-        **options: those of `build_index`. The labels of a document come from `labels`, or from the column
+        **options: further options of `build_index`. The labels of a document come from `labels`, or from the column
             `settings.corpus.acl_column` of GraphRAG's table of documents.
 
     Returns:
-        What was made, what it took, and what failed.
+        The counts of records, calls and seconds, and the failures.
 
     Raises:
-        ExchangeError: if a table or a column is missing. Otherwise as `build_index`.
+        ExchangeError: if a table or a column is missing. Also the errors of `build_index`.
     """
     return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
 

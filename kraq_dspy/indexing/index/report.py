@@ -38,12 +38,12 @@ class DocumentChanges:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build made, what it took, and what failed.
+    """What a build made, the calls and seconds, and the failures.
 
     Attributes:
         path: the folder of the index.
         counts: the number of records, by kind.
-        failures: open failures, which the next run retries; new ones first.
+        failures: open failures, new ones first. The next run retries the failed items.
         usage: calls and tokens of this run, by stage.
         seconds: the time of this run.
         models: the model of each role.
@@ -51,8 +51,7 @@ class BuildReport:
         stale_answers: prepared answers whose documents this run changed or removed.
         documents: how many documents were added, changed and removed.
         former_failures: how many of the failures are from earlier runs.
-        asked_by: the number of questions by the model that wrote them; templates have the embedded model's
-            name.
+        asked_by: the number of questions by model. Questions of templates count for the embedded model.
     """
 
     path: Path
@@ -103,7 +102,7 @@ def _there(index: Index, kind: Any, ids: Collection[str]) -> list[Any]:
 
 
 class BuildOptions(TypedDict, total=False):
-    """The options that every function which builds or changes an index takes; `build_index` spells them out."""
+    """The options of all functions that build or change an index. `build_index` describes each option."""
 
     settings: Settings | None
     lm: ModelsLike | None

@@ -95,7 +95,7 @@ class KraqAdapter(dspy.ChatAdapter):
         **kwargs: further arguments of DSPy's `ChatAdapter`.
 
     Raises:
-        UnreadableReplyError: at a call, if no reply can be read.
+        UnreadableReplyError: when called, if no reply can be read.
 
     - **Form of a reply.** If the server enforces JSON schemas, a signature with typed fields gets a JSON object under
       its schema (`lms.enforcement`). If the caller wants log-probabilities, the adapter sends no schema, because a

@@ -25,7 +25,12 @@ from kraq_dspy.settings import RoleSettings
 class KraqLM(dspy.LM):
     """A `dspy.LM` that raises this library's errors unchanged. `make_lm` makes one.
 
-    Args:
+        with dspy.context(lm=make_lm("embedded")):
+            dspy.Predict("question, passage -> answer")(question="Who wrote?", passage="Ada wrote notes.")
+
+    The arguments of the constructor are those of `dspy.LM`:
+
+    Attributes:
         model: the model string, "PROVIDER/NAME".
         model_type: "chat", "text" or "responses".
         temperature: the sampling temperature; None for the server's own.
@@ -42,11 +47,8 @@ class KraqLM(dspy.LM):
         async_engine: the asynchronous form of an engine object.
         prompt_cache: the provider's prompt cache.
 
-        with dspy.context(lm=make_lm("embedded")):
-            dspy.Predict("question, passage -> answer")(question="Who wrote?", passage="Ada wrote notes.")
-
-    DSPy turns each error of an engine into LMUnexpectedError. Optimizers count that error as a wrong answer. But a
-    spent budget, or a server that is down, must end the run.
+    DSPy turns each error of an engine into LMUnexpectedError, and optimizers count this error as a wrong answer. But
+    a run must end if the budget is spent or the server is down. So `KraqLM` raises the original error.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

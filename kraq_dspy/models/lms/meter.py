@@ -104,9 +104,9 @@ FREE = Price(0.0, 0.0)
 class Meter(SharedByCopies):
     """Counts answered calls and their tokens. It counts replayed answers separately. Safe for threads.
 
-    Before each call, the meter adds the call to those in flight and estimates its tokens: those of the prompt, and
-    the mean of earlier replies. If the sum exceeds a limit, the meter refuses the call. A run can exceed its limits
-    on tokens and cost only as far as these estimates are too low.
+    Before each call, the meter estimates the tokens of the call: the tokens of the prompt, and the mean of earlier
+    replies. The meter refuses the call if the run, with all calls in flight, would exceed a limit. A run can exceed a
+    limit on tokens or cost only if the estimates are too low.
 
     >>> meter = Meter(Limits(max_calls=1))
     >>> with meter.call("extract", "embedded", prompt_tokens=200) as call:

@@ -456,6 +456,8 @@ def _completed(value: Any, annotation: Any) -> Any:
     """An object with the record's own keys: case folded, numbers as text where text is wanted, a list taken as the
     fields in order, a text as the only field that must not be empty, and "" for a missing description."""
     hints = record_fields(annotation)
+    if isinstance(value, dict) and value.keys() == hints.keys() and set(map(type, value.values())) == {str}:
+        return value
     if isinstance(value, str) and value.strip():
         needed = [name for name in hints if name not in MAY_BE_EMPTY]
         if len(needed) == 1 and hints[needed[0]] is str:

@@ -55,10 +55,10 @@ def make_lm(
     Raises:
         ModelError: for an unknown provider, a missing key or address, or a folder without an adapter.
 
-    DSPy's own cache is off (`cache=False`). Its key has the model's name and the request, but no address. So the same
-    name on another server, or with other weights, would give stale answers. The journal of an item keeps paid replies
-    instead (`kraq_dspy.models.lms.meter`). DSPy's retries are off too, because the engine has its own. The model's
-    name contains the adapter's name and a hash of its weights (`lms.local_models`).
+    DSPy's own cache is off (`cache=False`). The key of DSPy's cache has the model's name and the request, but no
+    address. So a model of the same name on another server would get the replies of the first model. kraq keeps paid
+    replies in journals instead (`kraq_dspy.models.lms.meter`). DSPy's retries are off too, because kraq's engine
+    retries calls.
     """
     settings = with_adapter(RoleSettings(settings) if isinstance(settings, str) else settings)
     engine, async_engine = engines(settings, embedder=embedder, meter=meter, backoff=backoff)
@@ -86,15 +86,15 @@ class LanguageModels:
     """The model of each role, by the role's name.
 
     Args:
-        settings: settings whose roles name models. kraq makes a model at its first use; roles with equal
-            settings share one.
+        settings: settings with roles. kraq makes the model of a role when the role is first used. Roles with equal
+            settings share a model.
         lm: one model for all roles, or models by role, where "default" stands for the others.
         embedder: the encoder that the embedded model uses.
-        meter: counts calls and keeps to limits.
+        meter: counts calls, and stops at limits.
         states: optimized steps to load.
 
-    A model passed as `lm` has priority, then that of `dspy.context` or `dspy.configure`, then the one in the
-    settings, then the embedded one.
+    A role takes the first model that exists: the model in `lm`, the model of `dspy.context` or `dspy.configure`, the
+    model in the settings, the embedded model.
 
     >>> LanguageModels()["answerer"].model
     'embedded'

@@ -6,41 +6,21 @@ communities of the graph they come.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from kraq_dspy.errors import EvaluationError, counted
+from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import RETRIEVED
-from kraq_dspy.eval.metrics.retrieval import recall_at_k
-from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_mean
-from kraq_dspy.ports import Progress, Retriever, SilentProgress, Vectors
+from kraq_dspy.eval.evaluation import Evaluation, evaluate
+from kraq_dspy.eval.metrics.for_dspy import Metric
+from kraq_dspy.ports import Progress, Retriever, Vectors
 from kraq_dspy.records import Community, Hit
 from kraq_dspy.workspace import Workspace
 
-MEASURES = ("pairwise_cosine", "communities", "documents", "recall")
-"""The measures of a question's passages: their similarity (less is more diverse), the number of
-their communities and documents, and the share of the documents with the evidence, if known."""
-
-
-@dataclass(frozen=True, slots=True)
-class RetrieverDiversity:
-    """What one retriever finds: means by measure, and their paired differences to the first retriever."""
-
-    name: str
-    means: Mapping[str, Interval]
-    differences: Mapping[str, Interval]
-
-
-@dataclass(frozen=True, slots=True)
-class DiversityReport:
-    """How diverse the evidence of several retrievers is. Communities are those of `level`; `k` passages a question."""
-
-    k: int
-    level: int
-    n_questions: int
-    retrievers: tuple[RetrieverDiversity, ...]
+MEASURES = ("pairwise_cosine", "communities", "documents")
+"""The measures of a question's passages: their similarity (less is more diverse), and the number of
+their communities and documents."""
 
 
 def mean_pairwise_cosine(vectors: Vectors) -> float:
@@ -70,44 +50,23 @@ def measure_diversity(
     level: int = 0,
     seed: int = 0,
     progress: Progress | None = None,
-) -> DiversityReport:
-    """Asks each retriever every question for `k` passages, and compares what they find, the first as the baseline.
+) -> Evaluation:
+    """Ask each retriever every question for `k` passages, and compare what they find, the first as the baseline.
 
-    Cosines are those of the index's own vectors of passages. A passage counts for each community of `level` that its
-    chunk is in (0 is the broadest). Recall is left out unless every question names its documents.
-
-    Raises EvaluationError without two questions.
+    Its metrics are `MEASURES`, and recall if a question names its documents. Cosines are those of the index's own
+    vectors of passages. A passage counts for each community of `level` that its chunk is in (0 is the broadest).
     """
-    if len(examples) < 2:
-        raise EvaluationError(f"Found {counted(len(examples), 'question')}; intervals take two or more.")
-
-    progress = progress or SilentProgress()
     communities = communities_of_chunks(space, level)
-    has_gold = all(example.supporting_ids for example in examples)
-    scores: dict[str, dict[str, list[float]]] = {}
-    for name, retrieve in retrievers.items():
-        progress.start(name, len(examples))
-        of_retriever: dict[str, list[float]] = {measure: [] for measure in MEASURES if has_gold or measure != "recall"}
-        for example in examples:
-            hits = retrieve(example.question, k)
-            for measure, value in diversity_of(space, hits, example, communities).items():
-                if measure in of_retriever:
-                    of_retriever[measure].append(value)
-            progress.advance(name)
-        progress.finish(name)
-        scores[name] = of_retriever
 
-    baseline = next(iter(scores.values()))
-    rows = []
-    for name, values in scores.items():
-        means = {measure: bootstrap_mean(each, seed=seed) for measure, each in values.items()}
-        differences = {}
-        if values is not baseline:
-            differences = {
-                measure: bootstrap_difference(each, baseline[measure], seed=seed) for measure, each in values.items()
-            }
-        rows.append(RetrieverDiversity(name, means, differences))
-    return DiversityReport(k, level, len(examples), tuple(rows))
+    def metric(measure: str) -> Metric:
+        return Metric(measure, lambda _, found: diversity_of(space, found.hits, communities)[measure], needs=())
+
+    recall = ["recall"] if any(example.supporting_ids for example in examples) else []
+    title = f"{k} passages, communities of level {level}"
+    metrics: list[str | Metric] = [*map(metric, MEASURES), *recall]
+    return evaluate(
+        retrievers, examples, metrics, space=space, k=k, concurrency=1, seed=seed, title=title, progress=progress
+    )
 
 
 def communities_of_chunks(space: Workspace, level: int) -> dict[str, set[str]]:
@@ -121,25 +80,14 @@ def communities_of_chunks(space: Workspace, level: int) -> dict[str, set[str]]:
     return of_chunk
 
 
-def diversity_of(
-    space: Workspace, hits: Sequence[Hit], example: Example, communities: Mapping[str, set[str]]
-) -> dict[str, float]:
-    """Each of `MEASURES` for what was found for one question; recall where its documents are known.
-
-    `communities` are those of `communities_of_chunks`.
-    """
+def diversity_of(space: Workspace, hits: Sequence[Hit], communities: Mapping[str, set[str]]) -> dict[str, float]:
+    """Each of `MEASURES` for what was found for one question; `communities` are those of `communities_of_chunks`."""
     chunk_ids = [hit.chunk.id for hit in hits]
-    documents = list(dict.fromkeys(hit.chunk.document_id for hit in hits))
-    touched: set[str] = set()
-    for chunk_id in chunk_ids:
-        touched |= communities.get(chunk_id, set())
-    values = {"communities": float(len(touched)), "documents": float(len(documents))}
+    touched = set[str]().union(*(communities.get(chunk_id, ()) for chunk_id in chunk_ids))
+    values = {"communities": float(len(touched)), "documents": float(len({hit.chunk.document_id for hit in hits}))}
 
     # Of one passage alone nothing is said by cosines: it is as alike as can be.
     values["pairwise_cosine"] = 1.0
     if len(chunk_ids) > 1:
         values["pairwise_cosine"] = mean_pairwise_cosine(space.index.chunk_vectors.vectors(chunk_ids))
-
-    if example.supporting_ids:
-        values["recall"] = recall_at_k(frozenset(example.supporting_ids), documents, len(chunk_ids) or 1)
     return values

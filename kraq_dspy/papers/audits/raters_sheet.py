@@ -9,8 +9,9 @@ import csv
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy._internal.spreadsheets import cell_of, text_of
@@ -25,7 +26,6 @@ from kraq_dspy.programs.qa_search.critics import BEST
 from kraq_dspy.records import Chunk
 from kraq_dspy.signatures import RateStandAlone
 
-COLUMNS = ("passage_id", "attempt", "passage", "pairs", "good", "rated_by")
 TRIES = 4
 """Of each passage: the paper's "fewer than five"."""
 
@@ -44,6 +44,9 @@ class SheetRow:
     pairs: str
     good: str = ""
     rated_by: str = ""
+
+
+COLUMNS = tuple(each.name for each in fields(SheetRow))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +144,8 @@ def read_sheet(path: Path) -> list[SheetRow]:
             raise EvaluationError(
                 f"{str(path)!r}, row {number}: good is {texts['good']!r}; expected yes, no or nothing."
             )
-        rated_by = texts["rated_by"].strip()
-        rows.append(
-            SheetRow(texts["passage_id"], int(texts["attempt"]), texts["passage"], texts["pairs"], good, rated_by)
-        )
+        of_row: dict[str, Any] = {"attempt": int(texts["attempt"]), "good": good, "rated_by": texts["rated_by"].strip()}
+        rows.append(SheetRow(**texts | of_row))
     return rows
 
 
@@ -161,24 +162,19 @@ def score_sheet(rows: Sequence[SheetRow], *, seed: int = 0) -> HitsReport:
     for row in rows:
         by_passage[row.passage_id][row.attempt] = row.good
 
-    at_once, within = [], []
-    for judgements in by_passage.values():
-        outcome = _outcome(judgements)
-        if outcome is not None:
-            at_once.append(float(outcome[0]))
-            within.append(float(outcome[1]))
-    if len(at_once) < 2:
+    outcomes = [outcome for outcome in map(_outcome, by_passage.values()) if outcome is not None]
+    if len(outcomes) < 2:
         raise EvaluationError(
-            f"{len(at_once)} of {counted(len(by_passage), 'passage')} are judged; an interval takes two. Fill "
+            f"{len(outcomes)} of {counted(len(by_passage), 'passage')} are judged; an interval takes two. Fill "
             "the column `good` "
             "with yes or no, the first try of each passage first."
         )
     raters = dict.fromkeys(row.rated_by or "not named" for row in rows if row.good)
     return HitsReport(
-        bootstrap_mean(at_once, seed=seed),
-        bootstrap_mean(within, seed=seed),
-        len(at_once),
-        len(by_passage) - len(at_once),
+        bootstrap_mean([float(at_once) for at_once, _ in outcomes], seed=seed),
+        bootstrap_mean([float(within) for _, within in outcomes], seed=seed),
+        len(outcomes),
+        len(by_passage) - len(outcomes),
         tuple(raters),
     )
 
@@ -207,6 +203,4 @@ def _save(rows: Sequence[SheetRow], path: Path) -> None:
     with replaced(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        for row in rows:
-            texts = [row.passage_id, str(row.attempt), row.passage, row.pairs, row.good, row.rated_by]
-            writer.writerow(map(cell_of, texts))
+        writer.writerows([cell_of(str(value)) for value in astuple(row)] for row in rows)

@@ -84,7 +84,10 @@ def measure_stores(
         summarising=summarising,
         whole=whole,
         summarised=summarised,
-        saved={name: _saved(whole, summarised, name) for name in ("dense", "sparse", "graph")},
+        saved={
+            name: 1 - getattr(summarised, name) / before if (before := getattr(whole, name)) else 0.0
+            for name in ("dense", "sparse", "graph")
+        },
         reductions=tuple(float(value) for value in np.percentile(reductions, QUARTILES)),
         mean_reduction=float(np.mean(reductions)),
     )
@@ -140,8 +143,3 @@ def _seconds(work: Callable[[], object]) -> float:
     started = perf_counter()
     work()
     return perf_counter() - started
-
-
-def _saved(whole: StoreTimes, summarised: StoreTimes, name: str) -> float:
-    before, after = getattr(whole, name), getattr(summarised, name)
-    return float(1 - after / before) if before else 0.0

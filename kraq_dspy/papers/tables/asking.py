@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -75,7 +75,7 @@ def prepared_space(run: Run, settings: Settings, group: Sequence[System]) -> Ite
 def work_of(run: Run, space: Workspace, system: System) -> tuple[Work, int]:
     """Return what a system does with a question, and with how many of them at once."""
     if run.table.kind == "retrievers":
-        return _Finding(run, space, system), run.concurrency
+        return _finding(run, space, system), run.concurrency
     choice = systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
     program = space.make_program(choice, state=system.options.get("state"))
     systems.require_steps(system, program)
@@ -86,41 +86,34 @@ def work_of(run: Run, space: Workspace, system: System) -> tuple[Work, int]:
     return asking, max(1, run.concurrency // choice.calls_at_once)
 
 
-@dataclass
-class _Finding:
+def _finding(run: Run, space: Workspace, system: System) -> Work:
     """Each budget is a search of its own: what a retriever finds with 5 need not be the best 5 of its 20."""
+    retrieve = space.retriever(system.use, **systems.own_options(system))
+    prices = prices_of(space.models.settings)
+    of_budget = {
+        budget: RowScorer([name for name in run.table.metrics if name.endswith(f"@{budget}")], run.embedder)
+        for budget in run.table.budgets
+    }
 
-    run: Run
-    space: Workspace
-    system: System
-
-    def __post_init__(self) -> None:
-        self.retrieve = self.space.retriever(self.system.use, **systems.own_options(self.system))
-        self.prices = prices_of(self.space.models.settings)
-        table = self.run.table
-        self.of_budget = {
-            budget: RowScorer([name for name in table.metrics if name.endswith(f"@{budget}")], self.run.embedder)
-            for budget in table.budgets
-        }
-
-    def __call__(self, example: Example) -> ResultRow:
+    def work(example: Example) -> ResultRow:
         seconds: dict[str, float] = {}
         scores = Scores()
 
         def search() -> Sequence[Hit]:
             hits: Sequence[Hit] = ()
-            for budget, score in self.of_budget.items():
+            for budget, score in of_budget.items():
                 started = perf_counter()
-                hits = self.retrieve(example.question, budget)
+                hits = retrieve(example.question, budget)
                 seconds[f"k={budget}"] = perf_counter() - started
-                of_budget = score(example, dspy.Prediction(hits=hits), budget)
-                scores.values.update(of_budget.values)
-                scores.undefined.extend(of_budget.undefined)
+                own = score(example, dspy.Prediction(hits=hits), budget)
+                scores.values.update(own.values)
+                scores.undefined.extend(own.undefined)
             return hits
 
         def row_of(hits: Sequence[Hit]) -> ResultRow:
             ids, extra = tuple(hit.chunk.id for hit in hits), {"undefined": scores.undefined}
-            name = self.system.name
-            return ResultRow(example.id, name, metrics=scores.values, timings=seconds, hit_ids=ids, extra=extra)
+            return ResultRow(example.id, system.name, metrics=scores.values, timings=seconds, hit_ids=ids, extra=extra)
 
-        return measured(self.system.name, example, self.prices, search, row_of)  # some retrievers ask a model
+        return measured(system.name, example, prices, search, row_of)  # some retrievers ask a model
+
+    return work

@@ -45,7 +45,7 @@ def _cost_of_indexes(run: Run, chosen: list[tuple[System, Settings]]) -> str:
     of_place: dict[Path, Settings] = {}
     for system, settings in chosen:
         states = [Path(system.options["state"])] if run.table.kind == "questions" and "state" in system.options else []
-        of_place[place_of_index(dataset, run.options.indexes, settings, states, setup)] = settings
+        of_place[place_of_index(dataset, run.options.indexes, settings, states, setup)[0]] = settings
     lacking = [settings for place, settings in of_place.items() if not is_indexed(place)]
     if not lacking:
         return "Its indexes are there."

@@ -24,20 +24,20 @@ from kraq_dspy.asset.store.vectors.local import LocalVectorStore
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.rows import ResultRow, RowWriter
+from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.scoring import RIGHT
 from kraq_dspy.indexing.faq.synthesize import SyntheticPlan, critics_of, make_synthetic_pairs
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.tables import systems
-from kraq_dspy.papers.tables.asking import prepared_space, work_of
+from kraq_dspy.papers.tables.asking import Work, prepared_space, work_of
 from kraq_dspy.papers.tables.replies import kept_replies
 from kraq_dspy.papers.tables.run import Run
 from kraq_dspy.papers.tables.table import System
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.kraq.question_text import MARKS
 from kraq_dspy.programs.qa_search.program import QASearch
-from kraq_dspy.settings import Settings
+from kraq_dspy.records import content_id
 from kraq_dspy.signatures import RephraseQuestion
 from kraq_dspy.workspace import Workspace
 
@@ -47,8 +47,9 @@ ROUNDTRIP = (
 )
 APPROACHES = ("faq", "program", "first of two")
 
-_OF_THE_LOOK_UP = {"entries", "block", "scan", "check", "similarity"}
-_OF_ANY = {"phrasing", "variants", *systems.OF_THE_SYSTEM}
+LOOK_UP: Mapping[str, Any] = {"block": 150, "scan": "full", "check": "none", "similarity": 0.0}
+"""How the paper looks wordings up: blocks in their order, and no second look; a system may say otherwise."""
+_OF_A_LOOK_UP = {"entries", "phrasing", "variants", *LOOK_UP, *systems.OF_THE_SYSTEM}
 
 
 def measure(run: Run, folder: Path) -> None:
@@ -58,73 +59,54 @@ def measure(run: Run, folder: Path) -> None:
         _check(system, [other.name for other, _ in chosen])
 
     is_synthetic = run.table.faq == "synthetic"
-    index = run.index(run.settings) if is_synthetic or _has_program(chosen) else None
+    needs_index = is_synthetic or any(system.use == "program" for system, _ in chosen)
+    index = run.index(run.settings) if needs_index else None
     models = run.models(run.settings)
     if is_synthetic and critics_of(_plan(run), models.name("judge")) == "roundtrip":
         notes.append(ROUNDTRIP)
 
-    pairs, pool = _pairs(run, folder, index.path if index else None, models)
+    pairs, pool = _synthetic(run, folder, index.path, models) if index and is_synthetic else _gold_pairs(run)
     writer = run.writer(folder, index, {"notes": notes, "prepared_answers": len(pool)})
     phrasings = Rephrasing(folder, models["rewriter"], run.concurrency, run.progress)
     if run.table.as_paper:
         run.table.as_paper.give_prompts(phrasings.rephrase)
 
     asked = [(system, settings) for system, settings in chosen if system.use != "first of two"]
-    worded = _worded_for(phrasings, pairs, [system for system, _ in asked])
+    worded = {system.name: _wordings_of(system, pairs, phrasings) for system, _ in asked}
     for system, settings in asked:
-        phrased = worded[system.name]
+        examples = worded[system.name]
         if system.use == "program":
-            _ask_program(run, system, settings, writer, phrased)
+            program = _program(system)
+            with prepared_space(run, settings, [program]) as (_, space):
+                work, at_once = work_of(run, space, program)
+                run.ask_all(system.name, work, writer, at_once=at_once, examples=examples)
             continue
 
         own_models = models if settings == run.settings else run.models(settings)
         with _faq(run, pool, system) as answers:
-            look_up = _WordingLookup(run, system, answers, own_models)
-            run.ask_all(system.name, look_up, writer, at_once=run.concurrency, examples=phrased)
+            look_up = _look_up(run, system, answers, own_models)
+            run.ask_all(system.name, look_up, writer, at_once=run.concurrency, examples=examples)
 
-    _write_joined([system for system, _ in chosen], writer)
+    for system, _ in chosen:
+        if system.use == "first of two":
+            for row in joined(system, writer.rows()):
+                if (system.name, row.question_id) not in writer.done:
+                    writer.write(row)
     models.close()
 
 
-def _has_program(chosen: Sequence[tuple[System, Settings]]) -> bool:
-    return any(system.use == "program" for system, _ in chosen)
-
-
-def _worded_for(
-    phrasings: "Rephrasing", pairs: Sequence[Example], asked: Sequence[System]
-) -> dict[str, Sequence[Example]]:
-    """The wordings that each system is asked. Raises EvaluationError, before any is asked, if one has none."""
-    worded: dict[str, Sequence[Example]] = {}
-    for system in asked:
-        phrasing = system.options.get("phrasing", ORIGINAL)
-        worded[system.name] = phrasings.of(pairs, phrasing, system.options.get("variants", 3))
-        if not worded[system.name]:
-            most = f" of at most {LIMITS[phrasing]} characters" if LIMITS.get(phrasing) else ""
-            raise EvaluationError(
-                f'{system.name!r} has nothing to ask: of {counted(len(pairs), "question")} the role "rewriter" wrote '
-                f"no {phrasing} wording{most} that is a question. Name a larger model ([roles.rewriter] in kraq.toml), "
-                "or raise --limit."
-            )
-    return worded
-
-
-def _write_joined(every: Sequence[System], writer: RowWriter) -> None:
-    """Write the rows of the systems that are made of two others' rows."""
-    for system in every:
-        if system.use != "first of two":
-            continue
-        for row in joined(system, writer.rows()):
-            if (system.name, row.question_id) not in writer.done:
-                writer.write(row)
-
-
-def _ask_program(run: Run, system: System, settings: Settings, writer: RowWriter, phrased: Sequence[Example]) -> None:
-    program = _program(system)
-    table = replace(run.table, kind="answers", systems=(program,))
-    answering = replace(run, table=table)
-    with prepared_space(answering, settings, [program]) as (_, space):
-        work, at_once = work_of(answering, space, program)
-        run.ask_all(system.name, work, writer, at_once=at_once, examples=phrased)
+def _wordings_of(system: System, pairs: Sequence[Example], phrasings: "Rephrasing") -> list[Example]:
+    """The wordings that a system is asked. Raises EvaluationError if it has none."""
+    phrasing = system.options.get("phrasing", ORIGINAL)
+    wordings = phrasings.of(pairs, phrasing, system.options.get("variants", 3))
+    if not wordings:
+        most = f" of at most {LIMITS[phrasing]} characters" if LIMITS.get(phrasing) else ""
+        raise EvaluationError(
+            f'{system.name!r} has nothing to ask: of {counted(len(pairs), "question")} the role "rewriter" wrote '
+            f"no {phrasing} wording{most} that is a question. Name a larger model ([roles.rewriter] in kraq.toml), "
+            "or raise --limit."
+        )
+    return wordings
 
 
 def joined(system: System, rows: Sequence[ResultRow]) -> Iterator[ResultRow]:
@@ -138,19 +120,19 @@ def joined(system: System, rows: Sequence[ResultRow]) -> Iterator[ResultRow]:
             continue
 
         other = second.get(question_of(row.question_id))
-        is_right = row.metrics.get(RIGHT) == 1
-        if is_right or row.failure is not None or RIGHT not in row.metrics or other is None:
-            yield replace(row, system=system.name, timings=_seconds(row, None))
+        took = float(np.sum(row.timings.get("total", 0.0)))
+        if other is None or row.metrics.get(RIGHT, 1) == 1:  # right, or nobody knows
+            yield replace(row, system=system.name, timings={"first": took, "then": 0.0, "total": took})
             continue
 
+        then_took = float(np.sum(other.timings.get("total", 0.0)))
         usage = _usage_of_both(row, other)
-        extra = {**other.extra, "question": row.extra.get("question", ""), "usage": usage}
         yield replace(
             other,
             system=system.name,
             question_id=row.question_id,
-            timings=_seconds(row, other),
-            extra=extra,
+            timings={"first": took, "then": then_took, "total": took + then_took},
+            extra={**other.extra, "question": row.extra.get("question", ""), "usage": usage},
         )
 
 
@@ -163,11 +145,6 @@ def _usage_of_both(row: ResultRow, other: ResultRow) -> dict[str, float]:
     return usage
 
 
-def _seconds(row: ResultRow, other: ResultRow | None) -> dict[str, float]:
-    first, then = (float(np.sum(each.timings.get("total", 0.0))) if each else 0.0 for each in (row, other))
-    return {"first": first, "then": then, "total": first + then}
-
-
 def _check(system: System, names: Sequence[str]) -> None:
     """Raises ConfigError, which names the system."""
     if system.use not in APPROACHES:
@@ -178,7 +155,7 @@ def _check(system: System, names: Sequence[str]) -> None:
                 raise ConfigError(f"{system.name!r}: {part!r} names no system of the table; there are: {names}.")
     elif system.use == "program":
         systems.program_of(_program(system))
-    elif unknown := set(system.options) - _OF_THE_LOOK_UP - _OF_ANY:
+    elif unknown := set(system.options) - _OF_A_LOOK_UP:
         raise ConfigError(f"{system.name!r}: a look-up has no option {min(unknown)!r}.")
 
 
@@ -187,12 +164,8 @@ def _program(system: System) -> System:
     return System(system.name, system.options.get("program", "traditional"), options)
 
 
-def _pairs(run: Run, folder: Path, index: Path | None, models: LanguageModels) -> tuple[list[Example], list[NewEntry]]:
+def _gold_pairs(run: Run) -> tuple[list[Example], list[NewEntry]]:
     """The questions that are asked, and the entries that an FAQ cache may hold, the asked ones' first."""
-    if run.table.faq == "synthetic":
-        assert index is not None, "synthetic pairs are made of an index"
-        return _synthetic(run, folder, index, models)
-
     pairs = [example for example in run.questions.examples if example.answers]
     if not pairs:
         raise EvaluationError(f"{run.questions.dataset.name} has no question with an answer.")
@@ -223,9 +196,9 @@ def _synthetic(run: Run, folder: Path, index: Path, models: LanguageModels) -> t
         raise EvaluationError("No critic let a synthetic pair pass: there is nothing to ask.")
 
     examples = [
-        Example(f"synthetic {entry.number}", entry.question, (entry.answer,),
+        Example(f"synthetic {content_id('pair', entry.question)[:8]}", entry.question, (entry.answer,),
                 tuple(source.document_id for source in entry.sources))
-        for entry in entries
+        for entry in sorted(entries, key=lambda entry: entry.question)  # and not as their replies came
     ]  # fmt: skip
     random.Random(run.options.seed).shuffle(examples)
     pool = [NewEntry(each.question, each.answers[0]) for each in examples]
@@ -266,37 +239,30 @@ class _UnknowingProgram(dspy.Module):
     forward = blocking(aforward)
 
 
-@dataclass(frozen=True)
-class _WordingLookup:
-    """Looks wordings up as the paper does: blocks in their order, no second look, unless the system says otherwise."""
+def _look_up(run: Run, system: System, answers: ServedAnswers, models: LanguageModels) -> Work:
+    """What looks a wording up, and makes a row of what it finds."""
+    options = {name: system.options.get(name, default) for name, default in LOOK_UP.items()}
+    search = QASearch(_UnknowingProgram(), answers, collect=False, **options)
+    search.set_lm(models["answerer"])
+    if run.table.as_paper:
+        run.table.as_paper.give_prompts(search)
+    prices = prices_of(models.settings)
 
-    run: Run
-    system: System
-    answers: ServedAnswers
-    models: LanguageModels
-
-    def __call__(self, example: Example) -> ResultRow:
-        options: Mapping[str, Any] = {"block": 150, "scan": "full", "check": "none", "similarity": 0.0}
-        chosen = {name: self.system.options.get(name, default) for name, default in options.items()}
-        search = QASearch(_UnknowingProgram(), self.answers, collect=False, **chosen)
-        search.set_lm(self.models["answerer"])
-        if self.run.table.as_paper:
-            self.run.table.as_paper.give_prompts(search)
-
+    def work(example: Example) -> ResultRow:
         def row_of(prediction: dspy.Prediction) -> ResultRow:
             right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
             seconds = prediction.search.seconds
             return ResultRow(
                 example.id,
-                self.system.name,
+                system.name,
                 answer=prediction.answer,
                 metrics={RIGHT: float(right)},
                 timings={"faq": seconds, "total": seconds},
-                extra={"blocks": prediction.search.blocks},
             )
 
-        prices = prices_of(self.models.settings)
-        return measured(self.system.name, example, prices, lambda: search(question=example.question), row_of)
+        return measured(system.name, example, prices, lambda: search(question=example.question), row_of)
+
+    return work
 
 
 SHORT = 30

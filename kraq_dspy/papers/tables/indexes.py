@@ -59,8 +59,7 @@ def prepare_index(
     the work is done on a copy of it, so that nothing but the questions is asked again. `setup` gives the pipeline the
     instructions of a paper.
     """
-    mark = fingerprint(dataset, settings, optimized, dict(setup.prompts) if setup else {})
-    path = place_of_index(dataset, folder, settings, optimized, setup)
+    path, mark = place_of_index(dataset, folder, settings, optimized, setup)
     is_complete, has_random = _state_of(path)
     if is_complete and (has_random or not random_questions):
         return PreparedIndex(path, mark, None)
@@ -91,12 +90,13 @@ def place_of_index(
     settings: Settings,
     optimized: Sequence[Path] = (),
     setup: PaperSetup | None = None,
-) -> Path:
-    """Where `prepare_index` keeps the index: its name begins as those of indexes with another generator alone."""
+) -> tuple[Path, str]:
+    """Where `prepare_index` keeps the index, and its fingerprint. The name begins as those of indexes with another
+    generator alone."""
     prompts = dict(setup.prompts) if setup else {}
     without_generator = fingerprint(dataset, settings, optimized, prompts, but="generator")
     mark = fingerprint(dataset, settings, optimized, prompts)
-    return folder / f"{dataset.name}-{without_generator[:8]}-{mark[:8]}.kraq"
+    return folder / f"{dataset.name}-{without_generator[:8]}-{mark[:8]}.kraq", mark
 
 
 def _sibling_of(path: Path) -> Path | None:

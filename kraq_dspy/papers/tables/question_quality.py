@@ -1,20 +1,21 @@
 """Makes the rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.metrics.questions import pair_questions
-from kraq_dspy.eval.rows import ResultRow, RowWriter
+from kraq_dspy.eval.rows import ResultRow, write_rows
 from kraq_dspy.papers.tables import systems
 from kraq_dspy.papers.tables.indexes import PreparedIndex
 from kraq_dspy.papers.tables.run import Run
-from kraq_dspy.papers.tables.table import System
 from kraq_dspy.settings import EMBEDDED, Settings
 
 RELEVANCE = "relevance"
@@ -31,6 +32,11 @@ def measure(run: Run, folder: Path) -> None:
     templates: dict[str, int] = {}
     first: PreparedIndex | None = None
     for system, settings in chosen:
+        if unknown := set(system.options) - {"roles", "settings", "state", "needs_state", "domain"}:
+            raise ConfigError(
+                f"{system.name!r}: unknown option {min(unknown)!r}; a source of questions takes roles, settings, "
+                "state, domain."
+            )
         if system.options.get("needs_state") and "state" not in system.options:
             notes.append(f"{system.name} is left out: give what tuned it, --optimized '{system.name}=FILE'.")
             continue
@@ -39,7 +45,8 @@ def measure(run: Run, folder: Path) -> None:
             reader, types = settings.extract.persona, settings.extract.types
             notes.append(f"{system.name}: the extractor reads as {reader!r}, for {types or 'any type'}.")
         asks_random = systems.asks_random(system)
-        index = run.index(settings, random_questions=asks_random, optimized=_states(system))
+        states = [Path(system.options["state"])] if "state" in system.options else []
+        index = run.index(settings, random_questions=asks_random, optimized=states)
         first = first or index
         with Index.open(index.path) as opened:
             records = opened.questions(source=system.use, duplicates=True)
@@ -53,7 +60,8 @@ def measure(run: Run, folder: Path) -> None:
     extra = {"questions": counts, "templates": templates, "notes": notes}
     writer = run.writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
     for name, texts in sets.items():
-        _score_set(run, name, texts, scorer, writer)
+        rows_of_set = partial(_rows_of_set, run, name, texts, scorer)
+        write_rows(name, rows_of_set, run.questions.examples, writer, run.progress)
 
 
 def _told_of_the_corpus(run: Run, settings: Settings, folder: Path) -> Settings:
@@ -76,51 +84,24 @@ def _told_of_the_corpus(run: Run, settings: Settings, folder: Path) -> Settings:
     return replace(settings, extract=replace(settings.extract, persona=kept["persona"], types=kept["types"]))
 
 
-def _score_set(run: Run, name: str, texts: Sequence[str], scorer: BertScorer, writer: RowWriter) -> None:
-    """Write a row for each question of the data set, with the question of the set nearest to it."""
+def _rows_of_set(
+    run: Run, name: str, texts: Sequence[str], scorer: BertScorer, examples: Sequence[Example]
+) -> Iterator[ResultRow]:
+    """A row for each question of the data set, with the question of the set nearest to it.
+
+    A metric without a threshold is the score itself, another one whether the score reaches its threshold.
+    """
+    if not examples:
+        return
     thresholds = {metric: threshold_of(metric) for metric in run.table.metrics}
-    examples = run.questions.examples
-    todo = [example for example in examples if (name, example.id) not in writer.done]
-    run.progress.start(name, len(examples))
-    run.progress.advance(name, len(examples) - len(todo))
-
-    pairs = []
-    if todo:
-        pairs = pair_questions([example.question for example in todo], texts, run.embedder)
-    for start in range(0, len(todo), _BLOCK):
+    pairs = pair_questions([example.question for example in examples], texts, run.embedder)
+    for start in range(0, len(pairs), _BLOCK):
         block = pairs[start : start + _BLOCK]
-        references = [pair.reference for pair in block]
-        scores = scorer.score(references, [pair.generated for pair in block]).tolist()
-        for example, pair, f1 in zip(todo[start : start + _BLOCK], block, scores, strict=True):
-            metrics = _metrics_of(f1, thresholds)
-            about = {
-                "question": example.question,
-                "f1": f1,
-                "cosine": pair.cosine,
-                "type": example.type,
-            }
-            row = ResultRow(example.id, name, answer=pair.generated, metrics=metrics, extra=about)
-            writer.write(row)
-            run.progress.advance(name)
-    run.progress.finish(name)
-
-
-def _metrics_of(f1: float, thresholds: Mapping[str, float | None]) -> dict[str, float]:
-    """The score itself for a metric without a threshold, else whether it reaches that."""
-    metrics = {}
-    for metric, threshold in thresholds.items():
-        metrics[metric] = f1 if threshold is None else float(f1 >= threshold)
-    return metrics
-
-
-def _states(system: System) -> list[Path]:
-    """Raises ConfigError for an option that a source of questions does not have."""
-    if unknown := set(system.options) - {"roles", "settings", "state", "needs_state", "domain"}:
-        raise ConfigError(
-            f"{system.name!r}: unknown option {min(unknown)!r}; a source of questions takes roles, settings, state, "
-            "domain."
-        )
-    return [Path(system.options["state"])] if "state" in system.options else []
+        scores = scorer.score([pair.reference for pair in block], [pair.generated for pair in block]).tolist()
+        for example, pair, f1 in zip(examples[start : start + _BLOCK], block, scores, strict=True):
+            metrics = {metric: f1 if least is None else float(f1 >= least) for metric, least in thresholds.items()}
+            about = {"question": example.question, "f1": f1, "cosine": pair.cosine, "type": example.type}
+            yield ResultRow(example.id, name, answer=pair.generated, metrics=metrics, extra=about)
 
 
 def threshold_of(metric: str) -> float | None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import new_manifest, to_fields
 from kraq_dspy.errors import EvaluationError
@@ -130,6 +132,7 @@ class Run:
         dataset = self.questions.dataset
         models = self._models(manifest.models.get("extractor", ""), bertscore)
         states, setup = systems.state_digests(self.table), self.table.as_paper
+        default = self.settings.role("default").model
         header = RunHeader(
             name=self.table.name,
             dataset=dataset.name,
@@ -148,11 +151,7 @@ class Run:
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
                 **({"states": states} if states else {}),
-                **(
-                    {"paper": setup.described({**models, "default": self.settings.role("default").model})}
-                    if setup
-                    else {}
-                ),
+                **({"paper": setup.described({**models, "default": default})} if setup else {}),
                 **extra,
                 "notes": [*self.notes, *extra.get("notes", ())],
             },
@@ -167,17 +166,16 @@ class Run:
         settings = self.settings
         models = {role: settings.role(role).model for role in ROLES if role != "default"}
         models |= {"encoder": self.embedder.name, "index extractor": extractor, "bertscore": bertscore}
-        if self._looks_instructed_embeddings_up():
+        choices = [
+            systems.program_of(system, paper=self.table.of_papers)
+            for system in self.table.systems
+            if self.table.kind == "answers"
+        ]
+        if any("instructed" in choice.settings for choice in choices):
             models["instructed"] = f"{settings.instructed.kind}, {settings.instructed.name}"
         if self.table.as_paper and "summariser" in self.table.as_paper.models:
             models["summariser"] = settings.k2rag.summariser or models["summarizer"]
         return {role: name for role, name in models.items() if name}
-
-    def _looks_instructed_embeddings_up(self) -> bool:
-        if self.table.kind != "answers":
-            return False
-        programs = (systems.program_of(system, paper=self.table.of_papers) for system in self.table.systems)
-        return any("instructed" in program.settings for program in programs)
 
     def _described(self, default_retriever: str) -> dict[str, Any]:
         """Return what the report needs to know of the table."""
@@ -218,4 +216,4 @@ class Run:
     ) -> None:
         """A row for each question that has none yet. Raises ModelError if nothing but failures come."""
         chosen = self.questions.examples if examples is None else examples
-        write_rows(name, work, chosen, writer, at_once=at_once, progress=self.progress)
+        write_rows(name, partial(as_done, work, limit=at_once), chosen, writer, self.progress)

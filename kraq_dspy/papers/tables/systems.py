@@ -121,15 +121,10 @@ def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramC
         choice = choose({"seed": seed, **options}) if seeded else choice
     except ConfigError as error:
         raise ConfigError(f"{system.name!r}: {error}") from error
-    return with_step_roles(choice, system.options.get("step_roles", {}))
-
-
-def with_step_roles(choice: ProgramChoice, step_roles: Mapping[str, str]) -> ProgramChoice:
-    """The choice with other roles for some of the program's steps, by the attribute that holds them."""
+    step_roles = system.options.get("step_roles")
     if not step_roles:
         return choice
-    spec = dataclasses.replace(choice.spec, roles={**choice.spec.roles, **step_roles})
-    return dataclasses.replace(choice, spec=spec)
+    return dataclasses.replace(choice, spec=dataclasses.replace(choice.spec, roles={**choice.spec.roles, **step_roles}))
 
 
 def require_steps(system: System, program: dspy.Module) -> None:

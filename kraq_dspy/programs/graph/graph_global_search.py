@@ -40,15 +40,15 @@ class GraphGlobalSearch(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature that lacks an output of the step.
-        ValueError: for a count that is out of its range.
+        ConfigError: for a signature without an output that the step needs.
+        ValueError: for a count out of range.
 
-    Map: the model reads the `k` summaries nearest to the question, in batches, and lists points with their
+    Map: the model reads the `k` summaries nearest to the question, in batches, and lists points, each with an
     importance. Reduce: the model answers from the points with an importance above 0, the most important first.
 
-    GraphRAG reads every summary of a level, in random order. To do the same, set `k` to their number. Fewer summaries
-    cost less, and the most distant ones rarely help. If there is no point, the answer is "I do not know", without
-    another call.
+    GraphRAG reads every summary of a level, in random order. To do the same, set `k` to the number of summaries.
+    Fewer summaries cost less, and the most distant summaries rarely help. If there is no point, the answer is "I do
+    not know", without another call.
 
     The prediction has `answer`, `hits` (the summaries), `points` (RatedPoint, all above 0), `n_batches` and
     `timings`: seconds for "retrieve", "map", "reduce" and "wall".

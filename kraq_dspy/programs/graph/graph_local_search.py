@@ -41,11 +41,11 @@ class LocalContext:
 
     Attributes:
         entities: the entities.
-        relationships: their relationships.
-        reports: the summaries of their communities.
+        relationships: the relationships of these entities.
+        reports: the summaries of the entities' communities.
         hits: the passages.
         shown: the texts that the model sees, by part.
-        n_tokens: their length in tokens.
+        n_tokens: the length of all texts in tokens.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -69,15 +69,15 @@ class KnowledgeGraph(SharedByCopies, LooksAgain):
     search.
 
     Args:
-        nearest: finds entities by their embeddings (`space.entity_vectors`).
+        nearest: finds entities by embeddings (`space.entity_vectors`).
         graph: the graph (`space.graph`).
         k: the most passages.
         n_entities: the number of nearest entities, 1 or more.
-        level: the narrowest level of a summary; 0 is the broadest.
+        level: the deepest level whose summaries are used. Level 0 is the broadest.
         tokens: the most tokens of all parts together: 15 % for summaries, 35 % for the graph, the rest for passages.
 
     Raises:
-        ValueError: for an option out of its range.
+        ValueError: for an option out of range.
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")
@@ -142,17 +142,17 @@ class GraphLocalSearch(SavableModule):
     search).
 
     Args:
-        nearest: finds entities by their embeddings (`space.entity_vectors`).
+        nearest: finds entities by embeddings (`space.entity_vectors`).
         graph: the graph of the index (`space.graph`).
         k: the most passages in the prompt.
         n_entities: the number of entities nearest to the question.
-        level: the narrowest level of communities whose summaries are in the prompt; 0 is the broadest.
+        level: the deepest level of summaries in the prompt. Level 0 is the broadest.
         tokens: the most tokens of entities, relationships, summaries and passages in the prompt.
-        signature: a signature in place of `AnswerFromGraph`, or other instructions for it.
+        signature: a signature in place of `AnswerFromGraph`, or instructions for this step.
 
     Raises:
-        ConfigError: for a signature that lacks an output of the step.
-        ValueError: for a count that is out of its range.
+        ConfigError: for a signature without an output that the step needs.
+        ValueError: for a count out of range.
 
     `context` gathers the contents of the prompt without calling a model.
 

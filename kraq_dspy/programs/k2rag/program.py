@@ -67,8 +67,8 @@ class K2RAG(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature that lacks an output of the step.
-        ValueError: for a count that is out of its range.
+        ConfigError: for a signature without an output that the step needs.
+        ValueError: for a count out of range.
 
     The steps have the letters of the paper:
 
@@ -248,11 +248,11 @@ class NaiveGraphRAG(SavableModule):
     """Answers only from a graph's account of the question: the baseline of the K2RAG paper.
 
     Args:
-        knowledge: gathers the graph's facts near the question.
+        knowledge: gathers what the graph says about the question.
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature that lacks an output of the step.
+        ConfigError: for a signature without an output that the step needs.
 
     The prediction has `answer`, `hits` (the passages of the graph's entities), `account` and `timings`: seconds for
     "retrieve", "tell", "answer" and "wall".

@@ -19,19 +19,18 @@ _WORDS_PER_TOKEN = 0.75
 
 
 class Shorten(SavableModule):
-    """Shortens a text (K2RAG paper). A text of no more than `least_tokens` stays as it is.
+    """Shortens a text (K2RAG paper). A text of at most `least_tokens` tokens does not change.
 
     Args:
-        summariser: shortens a piece of text. Without it, the language model of the module does.
-        share: the length of the result as a share of the text, in (0, 1]. The paper's Longformer came to
-            0.11.
+        summariser: shortens a piece of text; by default the language model of the module.
+        share: the length of the result as a share of the text, in (0, 1]. The paper's Longformer came to 0.11.
         least_tokens: the least length of the result, in tokens.
 
     Raises:
-        ValueError: for an option out of its range, and at a call for an empty result.
+        ValueError: for an option out of range, or when called, if the result is empty.
 
-    The module shortens a long text piece by piece. If the result is longer than the text, the text stays as
-    it is.
+    The module shortens a long text piece by piece. If the result is longer than the text, the module returns the text
+    unchanged.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"shortened": "Ada lived in London."}])):

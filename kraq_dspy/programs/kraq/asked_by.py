@@ -116,6 +116,18 @@ def policy_of(asked_by: str, generator: str) -> str:
     return "mixed" if generator in ("", EMBEDDED) else "model"
 
 
+def asks_generator(asked_by: str, generator: str) -> bool:
+    """Whether the model of this name is asked about communities.
+
+    The embedded model sees only the summary, and asks less well than a template, which sees the passages: it is asked
+    under the policy "model" alone.
+
+    >>> asks_generator("auto", "openai/x"), asks_generator("auto", EMBEDDED), asks_generator("model", EMBEDDED)
+    (True, False, True)
+    """
+    return asked_by == "model" or (asked_by != "templates" and generator != EMBEDDED)
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
     """What stands for a community, and who worded it: `EMBEDDED` for a template, `PARSE` or `TOPIC`."""
@@ -150,6 +162,7 @@ class AskedBy:
         entities: Iterable[Entity] = (),
     ) -> None:
         self.policy = policy_of(questions.asked_by, generator)
+        self._asks_generator = asks_generator(questions.asked_by, generator)
         self._communities, self._source = communities, passages
         self._fallback = questions.fallback
         self._is_mixed = questions.fallback and self.policy == "mixed"
@@ -189,19 +202,16 @@ class AskedBy:
         A small one is right less often than a template that knows what to ask, and hardly ever about texts that
         neither say what things are nor have headings which announce questions (news, abstracts, licences).
         """
-        if self.policy == "templates" or community.id not in self._broadest:
+        if not self._asks_generator or community.id not in self._broadest:
             return False
         if self._is_checked:
             self.template(community, summary)  # which takes the place of a question that no passage answers
-        if not self._is_small:
+        if not self._is_small or community.id in self._headed:
             return True
-        if community.id in self._headed:
-            return True
-        return self._suits_a_small_model and not self._asks_without_model(community, summary)
-
-    def _asks_without_model(self, community: Community, summary: str) -> bool:
+        if not self._suits_a_small_model:
+            return False
         wording = self.template(community, summary)
-        return wording is not None and wording.model != TOPIC
+        return wording is None or wording.model == TOPIC
 
     def template(self, community: Community, summary: str) -> Wording | None:
         """What is asked about the community without a model: after a heading of its passages or a definition in them,
@@ -214,6 +224,10 @@ class AskedBy:
         return self._asked_of[community.id]
 
     def _without_model(self, community: Community, summary: str) -> Wording:
+        is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
+        if is_broad and (of_statement := self._asked_of_statements.get(community.id)):
+            return Wording(of_statement.question, PARSE)
+
         passages = self._read(community.chunk_ids)
         text = summary
         if self.policy == "model":  # whose summary may say what no passage does
@@ -222,7 +236,6 @@ class AskedBy:
         defined = question_writer().question_about(text, passages, self._subject, language_of_corpus=self._language)
         if defined == NOTHING_NAMED or not stands_alone(defined, ""):
             defined = ""
-        is_broad = bool(community.child_ids) or len(community.chunk_ids) >= BROAD
         if asks_of_something(defined) and not is_broad and not asks_of_headline(defined):
             return Wording(defined, EMBEDDED)
         if of_statement := self._asked_of_statements.get(community.id):
@@ -247,22 +260,16 @@ class AskedBy:
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             chunk_ids = evenly(community.chunk_ids, MOST_READ)
             possible = representatives(self._source.analyses(chunk_ids), weight_of_name)
-            possible = [each for each in possible if stands_alone(each.question, "")]
-            best = next((each for each in possible if each.question not in below), next(iter(possible), None))
+            possible.sort(key=lambda each: each.question in below)
+            best = next((each for each in possible if stands_alone(each.question, "")), None)
             taken[community.id] = below
             if best is not None:
                 chosen[community.id] = best
                 taken[community.id] |= {best.question}
         return chosen
 
-    def is_usable(self, question: str, model: str, instructions: str) -> bool:
-        """Whether the model's question stays.
-
-        The embedded model sees only the summary, and asks less well than a template, which sees the passages: its
-        questions stay under the policy "model" alone.
-        """
-        if model == EMBEDDED and self.policy != "model":
-            return False
+    def is_usable(self, question: str, instructions: str) -> bool:
+        """Whether the model's question stays."""
         keeps_what_is_written = not self._fallback and bool(question.strip())
         return keeps_what_is_written or stands_alone(question, instructions)
 

@@ -25,8 +25,7 @@ def shown_summary(title: str, text: str) -> str:
 
 
 class DescribeCommunity(SavableModule):
-    """Writes title, summary and findings of a community. Its input `elements` begins with the most important
-    element.
+    """Writes title, summary and findings of a community. The input `elements` begins with the most important element.
 
     Args:
         findings: whether to ask for findings. They are about half of a reply, and a small model often
@@ -58,8 +57,8 @@ class AskQuestion(SavableModule):
     """Writes the representative question of a summary (KRAQ paper, section 2).
 
     Args:
-        candidates: the most questions to write, 1 or more. The module keeps the one that a single sentence of the
-            summary answers most plainly (`plainness`).
+        candidates: the most questions to write, 1 or more. The module keeps the question with the plainest answer in
+            a single sentence of the summary (`plainness`).
 
     The only input is a summary, because fine-tuned generators are trained on summaries (`shown_summary`). If the
     model repeats its instruction, asks about "the summary", or names nothing, the module calls the model again
@@ -148,8 +147,8 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
 
 
 class ConfirmSame(SavableModule):
-    """Decides whether two similar names mean the same thing. Its inputs `first` and `second` are names, each
-    with a description.
+    """Decides whether two similar names mean the same thing. The inputs `first` and `second` are names, each with a
+    description.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"same": "True"}])):
@@ -171,7 +170,7 @@ class ConfirmSame(SavableModule):
 
 class DescribeEntity(SavableModule):
     """Merges many descriptions of an entity into one description that has each fact once. If the descriptions are too
-    long for the model, the module first merges each half of them.
+    long for the model, the module first merges each half of the descriptions.
 
     >>> from dspy.utils import DummyLM
     >>> with dspy.context(lm=DummyLM([{"description": "Ada wrote notes and lived in London."}])):

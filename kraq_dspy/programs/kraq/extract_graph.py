@@ -39,7 +39,7 @@ class ExtractGraph(SavableModule):
     Args:
         gleanings: the most further rounds, 0 or more. In each round, the model sees the names and links so far. The
             first round without new ones is the last.
-        grounded_names: drop names that the passage does not contain, and what is said about them.
+        grounded_names: drop a name that the passage does not contain, with all records about this name.
         types: the types of entities to extract; empty for any.
         persona: who reads the passages (`guided`).
 
@@ -98,17 +98,17 @@ class ExtractNames(SavableModule):
     section 2).
 
     Args:
-        grounded_names: drop names that the passage does not contain, and what is said about them.
+        grounded_names: drop a name that the passage does not contain, with all records about this name.
         types: the types of entities to extract; empty for any.
         persona: who reads the passages (`guided`).
         by_parse: take names and links of English passages from the parser. The module then calls the model for
             passages in other languages only.
 
-    Models below two billion parameters name few things if they must describe them too. So the model only lists names
-    and links. The description of an entity is the first sentence with its name. The description of a link is the
-    first sentence with both names. Every sentence with a name becomes a claim about the first name in it. Entities
-    have no type. If the passage contains none of the names, the module calls the model again (`attempts`). The
-    prediction has the keys of `ExtractGraph`.
+    If a model below two billion parameters must also write descriptions, the model finds few names. So the model only
+    lists names and links. The description of an entity is the first sentence with the name. The description of a link
+    is the first sentence with both names. Every sentence with a name becomes a claim about the first name in the
+    sentence. Entities have no type. If the passage contains none of the names, the module calls the model again
+    (`attempts`). The prediction has the keys of `ExtractGraph`.
 
     >>> from kraq_dspy import Workspace
     >>> with Workspace.open("ada.kraq"):

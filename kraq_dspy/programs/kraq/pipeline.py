@@ -58,14 +58,14 @@ class KRAQ(SavableModule):
 
     Args:
         settings: settings in place of the defaults.
-        embedder: an encoder in place of the one in the settings.
+        embedder: an encoder in place of the encoder of the settings.
 
     Call `kraq(chunks=...)` to run all stages in memory. You can also run one stage at a time: each stage takes
     `steps`, which maps a program over items in memory (`DirectSteps`) or over a store (`steps.kept`).
 
-    The steps are attributes: `extract`, `confirm`, `describe`, `summarize`, `ask` and `ask_random`. If the role
-    "asker" has a model, there is also `word`; if the role "judge" has one, `judge`. You can optimize, replace and
-    save each of them. `load` reads a file of `kraq optimize`.
+    The steps are attributes: `extract`, `confirm`, `describe`, `summarize`, `ask` and `ask_random`. With a model for
+    the role "asker", there is also `word`; with a model for the role "judge", also `judge`. You can optimize, replace
+    and save each step. `load` reads a file of `kraq optimize`.
 
     >>> from kraq_dspy import Corpus, Workspace
     >>> chunks = Corpus.from_texts(["Ada Lovelace met Charles Babbage in London."]).chunks
@@ -328,7 +328,7 @@ class KRAQ(SavableModule):
         async for done in steps.map("ask", "generator", self.ask, items(), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
             wording = Wording(done.prediction.question, done.model)
-            if not asked_by.is_usable(wording.text, wording.model, instructions):
+            if not asked_by.is_usable(wording.text, instructions):
                 wording = asked_by.template(community, summary) or wording
             if wording == Wording(NOTHING_NAMED, EMBEDDED):
                 continue  # nothing is asked if nothing is known

@@ -99,7 +99,7 @@ def _of_statements(analyses: Mapping[str, Analysis], weight_of_name: Mapping[str
 
     def worth(number: int) -> float:
         candidate = candidates[number]
-        covered = sum(weight_of_name[name] for name in candidate.names) / total
+        covered = math.fsum(weight_of_name[name] for name in candidate.names) / total
         passages = sum(not candidate.names.isdisjoint(names) for names in named_in.values()) / len(named_in)
         says = min(1.0, len(candidate.asked.question.split()) / TELLING) ** 2
         says *= 1.0 if candidate.asks_of_it else OTHER
@@ -123,13 +123,16 @@ def _names_of(sentences: Iterable[Sentence]) -> set[str]:
 
 
 def _nearness_to_middle(texts: Sequence[str]) -> list[float]:
-    """The cosine of each text's words with those of all texts together, rare words counting more."""
+    """The cosine of each text's words with those of all texts together, rare words counting more.
+
+    Sums are exact: the order of a set, which differs from process to process, must not decide between two questions.
+    """
     bags = [set(content_words(text)) for text in texts]
     spread = Counter(word for bag in bags for word in bag)
     weight = {word: spread[word] * math.log(1 + len(bags) / spread[word]) for word in spread}
-    length_of_middle = math.sqrt(sum(value**2 for value in weight.values())) or 1.0
+    length_of_middle = math.sqrt(math.fsum(value**2 for value in weight.values())) or 1.0
     nearness = []
     for bag in bags:
         length = math.sqrt(len(bag)) or 1.0
-        nearness.append(sum(weight[word] for word in bag) / (length * length_of_middle))
+        nearness.append(math.fsum(weight[word] for word in bag) / (length * length_of_middle))
     return nearness

@@ -65,14 +65,14 @@ class WriteSyntheticPair(SavableModule):
 
 
 class RateSyntheticPair(SavableModule):
-    """Lets three critics rate a question-answer pair. It stops at the first rating below `least` (QA search paper).
+    """Lets three critics rate a question-answer pair, and stops at the first rating below `least` (QA search paper).
 
     Args:
-        audience: who will ask; a critic judges relevance to them.
+        audience: the people who will ask. One critic rates whether the question is relevant to the audience.
         least: the least rating that passes, 1 to 5.
 
     Raises:
-        ValueError: for a `least` out of its range, or an empty audience.
+        ValueError: for a `least` out of range, or an empty audience.
 
     The prediction has `ratings` by critic, and `rejected_by`: the critic that rejected the pair, or "".
 
@@ -127,7 +127,7 @@ _ARTICLES = frozenset(("a", "an", "the"))
 
 
 class RereadSyntheticPair(SavableModule):
-    """Answers the question of a pair from its passage again, and compares both answers.
+    """Answers the question of a pair again from the passage, and compares both answers.
 
     The prediction has `again`, the model's answer, and `rejected_by`: "" if both answers say the same
     (`same_answer`), otherwise "rereading".

@@ -108,13 +108,13 @@ class QASearch(SavableModule):
     - "full", as in the paper: one block after the other, until a block has a match;
     - "exhaustive": all blocks; the first match counts.
 
-    Then kraq confirms the match. With "rules", a contradiction such as another number rejects it. With "model", the
-    model also compares the two questions. If kraq rejects the match, it shows the model the rest of the block once
-    more.
+    Then kraq checks the found match. With `check="rules"`, rules reject a match with another number or name. With
+    `check="model"`, the model also compares the two questions. If the check rejects a match, kraq asks the model
+    again about the other questions of the block.
 
-    The prediction of a match has the stored `answer` and no `hits`. Without a match, it is the prediction of
-    `program`. In both cases it also has `source` ("faq" or "program"), `entry` (None without a match) and `search` (a
-    `FaqSearch`).
+    The prediction of a match has the stored `answer` and no `hits`. Without a match, the prediction is that of
+    `program`. In both cases the prediction also has `source` ("faq" or "program"), `entry` (None without a match) and
+    `search` (a `FaqSearch`).
 
     >>> from kraq_dspy import Workspace
     >>> space = Workspace.open("ada.kraq")

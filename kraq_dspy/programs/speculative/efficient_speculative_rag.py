@@ -55,16 +55,16 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
 
     Raises:
         TypeError: for `precomputed` without stored vectors.
-        ValueError: for a count that is out of its range.
+        ValueError: for a count out of range.
 
     Let q* be the stored question nearest to the user's question. The program clusters vectors of passages as seen
     from q*. If a passage has no stored vector for q*, the program embeds the passage as seen from q*. The program
     uses the user's question in place of q* in two cases: if the cosine of both is below `min_similarity`, or if no
-    passage has a stored vector for q*. Then it embeds all passages, as Speculative RAG does.
+    passage has a stored vector for q*. In both cases the program embeds all passages, as Speculative RAG does.
 
-    Our variant "sentences" needs no stored question. It computes the vector of a passage, as seen from the user's
-    question, from the vectors of the passage's sentences (`SentenceVectors`). The prediction names the variant in
-    `seen_by`.
+    Our variant "sentences" needs no stored question. This variant computes the vector of a passage, as seen from the
+    user's question, from the vectors of the passage's sentences (`SentenceVectors`). The prediction names the variant
+    in `seen_by`.
 
     The question finder and the retriever share one embedding of the question, so both need the same encoder.
 

@@ -29,7 +29,7 @@ class Score:
 
 
 class Scorer(SavableModule):
-    """Base class for scores of drafts. It is a module, so optimizers can change its predictors.
+    """Base class for scorers of drafts. A scorer is a module, so optimizers can change the predictors of a scorer.
 
     `aforward(question, drafts)` returns one Score or FailedDraft for each draft, in the order of the drafts.
     `forward` does the same for synchronous callers.
@@ -176,8 +176,9 @@ class WangScore(Scorer):
 
 
 class VoteScore(Scorer):
-    """Scores a draft by the number of drafts with the same response. Letter case and punctuation do not count. Use it
-    for models without log-probabilities.
+    """Scores a draft by the number of drafts with the same response. Letter case and punctuation do not count. Use
+    this
+    scorer for models without log-probabilities.
 
     >>> drafts = [Draft(0, (0,), "", answer, seconds=0.1) for answer in ("London", "Rome", "london.")]
     >>> [round(score.total, 1) for score in VoteScore()(question="Where did Ada live?", drafts=drafts)]

@@ -149,21 +149,21 @@ class SpeculativeRAG(SavableModule):
         signature: a signature, or instructions, for the step that drafts.
 
     Raises:
-        ConfigError: for a signature that lacks an output of the step.
-        ValueError: for a count that is out of its range.
+        ConfigError: for a signature without an output that the step needs.
+        ValueError: for a count out of range.
 
-    The program retrieves `n` passages, embeds them as seen from the question, and makes `k` clusters of them. It
-    draws `m` subsets with one passage of every cluster, and drafts an answer from each subset. Then it scores the
-    drafts (KRAQ paper, 3.2 and appendix C).
+    The program retrieves `n` passages, embeds the passages as seen from the question, and makes `k` clusters. It
+    draws `m` subsets with one passage of each cluster, drafts an answer from each subset, and scores the drafts (KRAQ
+    paper, 3.2 and appendix C).
 
-    The drafter is `self.draft`. The verifier is a part of `self.scorer`. You can give each of them its own model
+    The drafter is `self.draft`. The verifier is a part of `self.scorer`. You can give each a model of its own
     (`set_lm`). The program skips drafts that fail. If all drafts fail, ModelError has the reasons. Without hits, the
     program makes one draft without evidence.
 
-    The prediction has `answer`, `rationale`, `hits` (all retrieved passages), `evidence` (those of the chosen draft),
-    `chosen` (its number), `drafts`, `scores` (logarithms, by draft number), `failures`, `clusters`, `subsets`
-    (positions among `hits`), `scorer`, `scores_are` and `timings` (StageSeconds). `scores_are` is "measured", or
-    "embedded" if the embedded model made up the log-probabilities behind them.
+    The prediction has `answer`, `rationale`, `hits` (all retrieved passages), `evidence` (the passages of the chosen
+    draft), `chosen` (the number of this draft), `drafts`, `scores` (logarithms, by draft number), `failures`,
+    `clusters`, `subsets` (positions among `hits`), `scorer`, `scores_are` and `timings` (StageSeconds). `scores_are`
+    is "measured", or "embedded" if the embedded model made up the log-probabilities behind them.
 
     >>> from kraq_dspy import Corpus, make_lm
     >>> corpus = Corpus.from_texts(["Ada lived in London.", "Byron wrote Don Juan.", "Charles lived in London."])

@@ -56,8 +56,10 @@ def test_questions_of_templates_cost_nothing() -> None:
     def asked(settings: Settings) -> int:
         return {stage.stage: stage.expected.calls for stage in estimate_corpus(texts, settings).stages}["ask"]
 
-    assert asked(Settings()) > 0
-    assert asked(Settings(questions=QuestionSettings(asked_by="templates"))) == 0
+    real = {"default": RoleSettings(model="openai/x")}
+    assert asked(Settings(roles=real)) > 0
+    assert asked(Settings(roles=real, questions=QuestionSettings(asked_by="templates"))) == 0
+    assert asked(Settings()) == 0
 
 
 def test_acronyms_are_priced_where_a_language_model_will_be_asked_about_them() -> None:

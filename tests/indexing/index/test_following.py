@@ -20,7 +20,7 @@ from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.indexing.index.following import Following
 from kraq_dspy.programs import KRAQ
 from kraq_dspy.records import Chunk, Community, Document, Entity, Extraction, Relationship, Summary
-from kraq_dspy.settings import ChunkSettings, CommunitySettings, Settings, SummarySettings
+from kraq_dspy.settings import ChunkSettings, CommunitySettings, QuestionSettings, Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.steps.kept import StageResults
 from tests.conftest import KeywordEmbedder
@@ -177,7 +177,8 @@ def test_only_new_chunks_and_communities_with_something_new_are_looked_up(
     tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "i.kraq"
-    build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
+    asking = dataclasses.replace(SETTINGS, questions=QuestionSettings(asked_by="model"))
+    build_index([document(n) for n in range(8)], path, settings=asking, embedder=embedder)
     looked_up: list[tuple[str, str]] = []
     find = StageResults.find
 

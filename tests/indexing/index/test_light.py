@@ -24,7 +24,7 @@ TEXTS = [
     "The great storm of 1903 destroyed the harbor of Harrow. Orrin Vale left Harrow.",
 ]
 DOCUMENTS = [Document(str(number), "Harrow", text) for number, text in enumerate(TEXTS)]
-MOST_CALLS = 265_000
+MOST_CALLS = 220_000
 """Calls of functions of this library for an index of twelve passages. Whoever makes it more says why."""
 COUNTED = """
 import itertools, json, sys, threading

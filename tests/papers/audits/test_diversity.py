@@ -57,29 +57,32 @@ def test_cosines_of_all_pairs_are_averaged() -> None:
 
 def test_passages_of_one_topic_are_alike_and_of_two_topics_are_not(space: Workspace) -> None:
     retrievers: dict[str, Retriever] = {"rivers": Fixed(space, "elbe", "rhine"), "both": Fixed(space, "elbe", "bach")}
-    report = measure_diversity(space, retrievers, ASKED, k=2)
-    rivers, both = report.retrievers
-    assert rivers.means["pairwise_cosine"].estimate == pytest.approx(1.0)
-    assert both.means["pairwise_cosine"].estimate == pytest.approx(0.0)
-    assert both.differences["pairwise_cosine"].estimate == pytest.approx(-1.0)
-    assert rivers.differences == {}
-    assert (rivers.means["recall"].estimate, both.means["recall"].estimate) == (0.5, 1.0)
-    assert both.means["documents"].estimate == 2.0
+    evaluation = measure_diversity(space, retrievers, ASKED, k=2)
+    rivers, both = (system.cells for system in evaluation.summary.systems)
+    assert [evaluation.mean("pairwise_cosine", name) for name in retrievers] == pytest.approx([1.0, 0.0])
+    assert both["pairwise_cosine"].difference is not None
+    assert both["pairwise_cosine"].difference.estimate == pytest.approx(-1.0)
+    assert rivers["pairwise_cosine"].difference is None
+    assert [evaluation.mean("recall", name) for name in retrievers] == [0.5, 1.0]
+    assert evaluation.mean("documents", "both") == 2.0
 
 
 def test_communities_count_once_however_many_passages_they_have(space: Workspace) -> None:
     of_chunk = communities_of_chunks(space, level=0)
     known = {community.id for community in space.index.all(Community) if community.level == 0}
     assert set().union(*of_chunk.values()) == known
-    twice = measure_diversity(space, {"twice": Fixed(space, "elbe", "elbe")}, ASKED, k=2).retrievers[0]
+    twice = measure_diversity(space, {"twice": Fixed(space, "elbe", "elbe")}, ASKED, k=2)
     [elbe] = [chunk for chunk in space.index.all(Chunk) if chunk.document_id == "elbe"]
-    assert twice.means["communities"].estimate == len(of_chunk[elbe.id])
+    assert twice.mean("communities") == len(of_chunk[elbe.id])
 
 
-def test_recall_is_left_out_where_a_question_names_no_document(space: Workspace) -> None:
-    asked = [*ASKED, Example("bare", "Which?", ())]
-    [only] = measure_diversity(space, {"both": Fixed(space, "elbe", "bach")}, asked, k=2).retrievers
-    assert set(only.means) == {"pairwise_cosine", "communities", "documents"}
+def test_recall_is_of_the_questions_that_name_a_document(space: Workspace) -> None:
+    both = {"both": Fixed(space, "elbe", "bach")}
+    bare = Example("bare", "Which?", ())
+    some = measure_diversity(space, both, [*ASKED, bare], k=2).summary.systems[0].cells
+    assert (some["recall"].n_undefined, some["documents"].n_undefined) == (1, 0)
+    none = measure_diversity(space, both, [bare], k=2).summary
+    assert none.metrics == ["pairwise_cosine", "communities", "documents"]
 
 
 def test_the_command_compares_retrievers_by_name(kraq: WarmShell, tmp_path: Path) -> None:
@@ -92,6 +95,6 @@ def test_the_command_compares_retrievers_by_name(kraq: WarmShell, tmp_path: Path
     assert kraq("index", corpus, "--lm", "embedded", cwd=tmp_path).returncode == 0
     done = kraq("bench", "diversity", "four.kraq", questions, "-r", "dense", "-r", "bm25", "--k", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "pairwise cosine" in done.stdout
+    assert "pairwise_cosine" in done.stdout
     said = json.loads(kraq("bench", "diversity", "four.kraq", questions, "--k", "2", "--json", cwd=tmp_path).stdout)
-    assert [each["name"] for each in said["retrievers"]] == ["dense", "combined"]
+    assert [each["name"] for each in said["runs"][0]["systems"]] == ["dense", "combined"]

@@ -18,7 +18,7 @@ from kraq_dspy.eval.summary import TableSummary, require_rows, summarise, summar
 from kraq_dspy.optimize import describe_domain
 from kraq_dspy.optimize.domain import Domain
 from kraq_dspy.papers.catalogue import PaperTable, papers_tables
-from kraq_dspy.papers.grids import FAILED, paper_grids
+from kraq_dspy.papers.listing import FAILED, paper_grids
 from kraq_dspy.papers.tables.table import EvalTable
 from kraq_dspy.programs import KRAQ
 from kraq_dspy.records import Document

@@ -90,7 +90,7 @@ def figure(**changes: Any) -> PaperTable:
     names = ("v over bm25", "type1 over bm25")
     rows = tuple(TablePart(name, systems=(name,)) for name in names)
     columns = (TablePart("F1", metric="token_f1"), TablePart("s", metric="latency"))
-    return PaperTable("p-1", "P", "1", "", "", "t", "", ("squad",), rows, columns, (), **changes)
+    return PaperTable("p-1", "P", "1", "", "", "", ("squad",), rows, columns, "t", **changes)
 
 
 def test_a_papers_table_takes_its_systems_and_its_metrics() -> None:

@@ -1,5 +1,9 @@
 """A community is asked first about what several passages tell, and keeps no topic where a passage answers something."""
 
+import os
+import subprocess
+import sys
+
 from kraq_dspy.language.analysis import Act, Analysis, Asked, Named, Sentence
 from kraq_dspy.programs.kraq.representative import Representative, representatives
 from kraq_dspy.records import PHRASE
@@ -36,3 +40,27 @@ def test_a_narrow_community_is_asked_about_what_its_passages_tell_of_others_and_
     narrow = {"a": Analysis("", (BY_SALT,))}
     assert representatives(narrow, {"winter": 1.0})[0].question == BUILT.question
     assert representatives({id: Analysis("", (BY_SALT,)) for id in "abcd"}, {"winter": 1.0}) == []
+
+
+NEARNESS = """
+import random
+from kraq_dspy.programs.kraq.representative import _nearness_to_middle
+
+chance = random.Random(0)
+words = [f"word{number}x" for number in range(300)]
+print(_nearness_to_middle([" ".join(chance.choices(words, k=40)) for _ in range(50)]))
+"""
+
+
+def test_what_stands_for_a_community_does_not_depend_on_the_process_that_chooses() -> None:
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", NEARNESS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    )
+    assert first == second
