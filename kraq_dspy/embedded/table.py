@@ -5,7 +5,7 @@ Item: Kayak; Small: 20; Large: 35.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 _ROW = re.compile(r"[^:;]{1,60}: [^:;]{1,80}(?:; [^:;]{1,60}: [^:;]{1,80}){1,40}\.")
 _RULE = re.compile(r"\s*+\|?(?:\s*+:?-{2,}+:?\s*+\|)+\s*+(?::?-{2,}+:?)?\s*+\|?\s*$")
@@ -28,25 +28,6 @@ def with_rows_as_sentences(text: str) -> str:
         block = []
         lines.append(f"\n{line}." if _ROW.fullmatch(f"{line}.") else line)
     return "\n".join(lines[:-1])
-
-
-def cell_in(row: str, question_words: Collection[str]) -> str:
-    """The cell of the only column that the question names, in a row whose first cell it names, too; "" otherwise.
-
-    >>> cell_in("Goods: Wool; 2021: 7.9; 2022: 8.4.", {"much", "wool", "exported", "2022"})
-    '8.4'
-    """
-    if not _ROW.fullmatch(row):
-        return ""
-    cells = [cell.partition(": ")[::2] for cell in row.removesuffix(".").split("; ")]
-    (_, key), *others = cells
-    named = [cell for name, cell in others if set(_words(name)) <= set(question_words) and _words(name)]
-    is_of_row = bool(_words(key)) and set(_words(key)) <= set(question_words)
-    return named[0] if is_of_row and len(named) == 1 else ""
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in re.findall(r"\w+", text)]
 
 
 def _is_row(line: str) -> bool:

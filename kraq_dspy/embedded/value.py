@@ -1,14 +1,15 @@
-"""Finds the one value that a question asks for in a sentence: who, when, where or how many; a yes or a no.
+"""Finds the one value that a question asks for in a sentence: who, which, when, where, how many or how much; a yes or a
+no.
 
 A value is given only if the sentence has every word of the question and one value of its kind. Whatever is asked
 otherwise is answered by the sentence alone.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kraq_dspy.embedded.meaning import Keys, is_in, is_light, vocabulary_of, words_of
-from kraq_dspy.embedded.names import PERSON, kind_of, names_in
+from kraq_dspy.embedded.names import DEFINITION, PERSON, kind_of, names_in
 from kraq_dspy.language.vocabulary import MONTH, NO_NAMES
 
 DATE = re.compile(
@@ -25,17 +26,29 @@ FEW, MOST = 3, 0.6
 """Words of a question that a sentence has to have all; of more, the share that it has."""
 
 _NUMBER = re.compile(
-    r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\w.,])\d+(?:\.\d+)?(?![\w.,]\d)"
+    r"(?:(?<![\w.,–-])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\w.,–-])\d++(?:\.\d+)?+(?![\w.,–-]\d|%))"
+    r"(?: [mb]illion)?"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty)\b(?!-)"
 )
 _NEAR = 4  # words from a number to what it counts
-_KINDS = (
-    ("year", re.compile(r"\b(?:what|which) year\b", re.IGNORECASE)),
-    ("date", re.compile(r"(?:^|[,;] )when\b|\b(?:what|which) (?:date|day|month)\b", re.IGNORECASE)),
-    ("number", re.compile(r"\bhow many (?P<thing>[\w-]+)", re.IGNORECASE)),
-    ("person", re.compile(r"(?:^|[,;] )who(?:m|se)?\b", re.IGNORECASE)),
-    ("place", re.compile(r"(?:^|[,;] )where\b", re.IGNORECASE)),
-)
+_KINDS = {
+    "year": (r"\b(?:what|which) year\b", YEAR),
+    "date": (r"(?:^|[,;] )when\b|\b(?:what|which) (?:date|day|month)\b", DATE),
+    "number": (r"\bhow many (?P<thing>[\w-]+)", _NUMBER),
+    "age": (r"\bhow old\b", re.compile(r"(?<=\bage )\d+\b|(?<=\baged )\d+\b|\b\d+(?=[ -]years?[ -]old\b)")),
+    "share": (r"\bpercent", re.compile(r"\b\d[\d.,]*(?:%| per ?cent\b)")),
+    "price": (
+        r"(?<!by )\bhow much\b|\b(?:cost|price|fee)\b",
+        re.compile(r"[$€£]\d[\d.,]*(?: [mb]illion)?|\b\d[\d.,]* (?:euros?|dollars|pounds|crowns)\b"),
+    ),
+    "person": (r"(?:^|[,;] )who(?:m|se)?\b", None),
+    "place": (r"(?:^|[,;] )where\b", None),
+    "thing": (r"\b(?:what|which)(?: (?:is|was) the name of the)? (?P<thing>(?:[\w'-]+ ){1,5})", None),
+}
+"""How each kind is asked for, and what its values look like; names are no pattern. The first that fits counts."""
+DATED = frozenset(("year", "date"))
+_BESIDE = DATED | {"person", "place"}
+"""Of several values, the one beside a word of the question is meant."""
 _ASKING = frozenset(
     ("year", "date", "day", "month", "many", "temperature", "cost", "costs", "price", "fee", "earn", "weigh")
 )
@@ -47,7 +60,7 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 """What a sentence has to say as well if the question does."""
-_BETWEEN = frozenset(("by", "in", "on", "at", "to", "the", "is", "was", "as", "has", "had", "first", "also"))
+_BETWEEN = frozenset(("by", "in", "on", "at", "to", "the", "is", "was", "as", "has", "had", "first", "also", "since"))
 """Words that may stand between a value and the word of the question beside it."""
 NOT = re.compile(r"\b(?:not|never|no|none|nobody|neither|nor|cannot|without)\b|n[’']t\b", re.IGNORECASE)
 _LEADS_UP = re.compile(
@@ -63,25 +76,27 @@ _OPEN = re.compile(
 """What leaves open whether it is so, or for which part."""
 
 
-def value_in(question: str, sentence: str, above: str = "") -> str:
+def value_in(question: str, sentence: str, above: str = "", kinds: Collection[str] = _KINDS.keys()) -> str:
     """The only value that the sentence has of the kind that the question asks for; "" for none and for several.
 
-    `above` is the title of the sentence's passage and what else it goes on from.
+    `above` is the title of the sentence's passage and what else it goes on from; `kinds` are those that may be given.
 
     >>> value_in("When did Ada Bell leave Orr?", "Ada Bell left Orr on 3 May 1911.")
     '3 May 1911'
     >>> value_in("Who left Orr?", "Ada Bell and Ida Berg left Orr.")
     ''
+    >>> value_in("Which mill is on the Orr?", "Lind Mill is an old mill on the Orr.")
+    'Lind Mill'
     """
     kind, thing = _asked_kind(question)
-    if not kind or not _has_limits(question, f"{above} {sentence}") or not says_all(question, sentence, above):
+    if kind not in kinds or not _has_limits(question, f"{above} {sentence}") or not says_all(question, sentence, above):
         return ""
     if bool(NOT.search(sentence)) != bool(NOT.search(question)):
         return ""
 
-    values = dict.fromkeys(_values(kind, thing, sentence, above))
+    values = dict.fromkeys(_values(kind, thing, question, sentence, above))
     others = [value for value in values if not value or value.casefold() not in question.casefold()]
-    if len(others) > 1 and kind != "number":
+    if len(others) > 1 and kind in _BESIDE:
         beside = [value for value in others if value and _touches(value, question, sentence)]
         others = [] if any(_is_joined(one, other, sentence) for one in beside for other in others) else beside
     return others[0] if len(others) == 1 else ""
@@ -138,8 +153,8 @@ def _is_joined(one: str, other: str, sentence: str) -> bool:
 
 def _asked_kind(question: str) -> tuple[str, str]:
     """The kind of value that is asked for, and what is counted; empty for a question of another form."""
-    for kind, pattern in _KINDS:
-        if match := pattern.search(question):
+    for kind, (asked, _) in _KINDS.items():
+        if match := re.search(asked, question, re.IGNORECASE):
             return kind, match.groupdict().get("thing") or ""
     return "", ""
 
@@ -149,22 +164,39 @@ def _has_limits(question: str, told: str) -> bool:
     return limits <= {limit.lower() for limit in _LIMIT.findall(told)}
 
 
-def _values(kind: str, thing: str, sentence: str, above: str) -> Iterator[str]:
-    if kind in ("person", "place"):
-        yield from _named(kind, sentence, above)
+def _values(kind: str, thing: str, question: str, sentence: str, above: str) -> Iterator[str]:
+    pattern = _KINDS[kind][1]
+    if pattern is None:
+        yield from _subject(thing, sentence, above) if kind == "thing" else _named(kind, sentence, above)
         return
-    pattern = {"year": YEAR, "date": DATE, "number": _NUMBER}[kind]
     for match in pattern.finditer(sentence):
         before, behind = sentence[: match.start()], sentence[match.end() :]
-        if kind == "number" and YEAR.fullmatch(match[0]):
+        if kind == "number" and (YEAR.fullmatch(match[0]) or _counts_other(thing, behind)):
             continue
-        is_it = _LEADS_UP.search(before) is None and (kind != "number" or _counts(thing, behind))
-        yield match[0] if is_it else ""
+        leads_up = _LEADS_UP.search(before)
+        is_it = leads_up is None or leads_up[0] in question
+        yield match[0] if is_it and (kind != "number" or _counts(thing, behind)) else ""
+
+
+def _counts_other(thing: str, behind: str) -> bool:
+    """Whether a number counts something else: "49 miles", but not "65 in Emden"."""
+    counted = re.match(r" [a-z]+", behind)
+    return counted is not None and bool(vocabulary_of(counted[0])) and not _counts(thing, behind)
 
 
 def _counts(thing: str, behind: str) -> bool:
     counted = vocabulary_of(" ".join(behind.split()[:_NEAR]))
     return all(is_in(word.keys, counted) for word in words_of(f"· {thing}"))
+
+
+def _subject(thing: str, sentence: str, above: str) -> Iterator[str]:
+    """What a sentence is about, if it says that this is a thing as the question asks for: "which church"."""
+    names = [BRACKETED.sub("", above.partition("\n")[0]), *names_in(sentence)[:1]]
+    subject = next((name for name in names if name and sentence.startswith(name.split()[0])), "")
+    stated = DEFINITION.search(sentence[len(subject) :]) if subject else None
+    kinds = [word.keys for word in words_of(thing) if word.text.islower() and not is_light(word.text)]
+    if stated and any(is_in(kind, vocabulary_of(stated[1])) for kind in kinds):
+        yield subject
 
 
 def _named(kind: str, sentence: str, above: str) -> Iterator[str]:

@@ -8,8 +8,7 @@ communities. Each has faults of its own, and they are unlike, so kraq takes a di
 by three standard errors, and the mean of the other agrees. Human questions decide if they can, however few. If they
 cannot, and their mean points the other way, nothing is decided.
 
-Both halves are written from the passages, which favors search by words: where they were wrong, they preferred it
-(figures: benchmarks/results/testsets.md).
+Both halves are written from the passages, which favors search by words (figures: benchmarks/results/testsets.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -150,6 +150,13 @@ class _JudgedEvidence(JudgedMetric):
     def is_empty(self, example: Any, prediction: Any) -> bool:
         return not evidence_of(example, prediction)
 
+    async def attributed(self, example: Any, passages: Sequence[str]) -> list[bool]:
+        """Whether each statement of the gold answer can be attributed to the passages."""
+        reference = _reference(example)
+        reply = await call(self.judge, question=example.question, passages=passages, reference_answer=reference)
+        statements = _without_the_question(reply.statements, example.question, reference)
+        return [bool(each.attributed) for each in statements]
+
 
 class ContextRecall(_JudgedEvidence):
     """Share of the gold answer's statements that can be attributed to the retrieved passages (RAGAS's context recall).
@@ -164,10 +171,8 @@ class ContextRecall(_JudgedEvidence):
     """
 
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
-        passages, reference = evidence_of(example, prediction), _reference(example)
-        reply = await call(self.judge, question=example.question, passages=passages, reference_answer=reference)
-        statements = _without_the_question(reply.statements, example.question, reference)
-        return _share_that_holds([bool(each.attributed) for each in statements], "gold answer")
+        verdicts = await self.attributed(example, evidence_of(example, prediction))
+        return _share_that_holds(verdicts, "gold answer")
 
     forward = blocking(aforward)
 
@@ -187,12 +192,7 @@ class ContextPrecision(_JudgedEvidence):
     """
 
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
-        reference = _reference(example)
-        useful = []
-        for passage in evidence_of(example, prediction):
-            reply = await call(self.judge, question=example.question, passages=[passage], reference_answer=reference)
-            statements = _without_the_question(reply.statements, example.question, reference)
-            useful.append(any(each.attributed for each in statements))
+        useful = [any(await self.attributed(example, [passage])) for passage in evidence_of(example, prediction)]
         return dspy.Prediction(score=average_precision_of(useful))
 
     forward = blocking(aforward)

@@ -13,15 +13,6 @@ _BASE_OF_PAST = (
     "|shoot|see|find|teach|bring|choose|fall|fly|keep|know|rise|send|set|spend|speak|stand|tell|think|wear"
 )
 _IRREGULAR = dict(zip(PAST.split("|"), _BASE_OF_PAST.split("|"), strict=True))
-PAST_OF_DONE = {
-    "written": "wrote",
-    "drawn": "drew",
-    "sung": "sang",
-    "begun": "began",
-    "given": "gave",
-    "shown": "showed",
-}
-"""The past of what was done, where the two differ."""
 _BASES = frozenset(DOES.values())
 _ENDS_IN_E = re.compile(
     r"(?:[vzcu]|[^s]s|[^n]g|[aei]ng|[^aeiouy]l|[iau]r|or|at|ut|[iuo]d|um|nam|fil|nit|vit|bin|remier|plet|mot)$"

@@ -77,7 +77,8 @@ class Kind:
     its part of a set, if nothing else is said. `has_answer` is False if nothing in the corpus answers. `is_of_one_fact`
     says that no other passage may answer otherwise, `is_read_again` that a reader has to come to the same answer, and
     `is_pooled` that other passages than those that were asked about may answer, too. Of a question that `is_changed`
-    one thing is put otherwise, so that nothing answers it.
+    one thing is put otherwise, so that nothing answers it. A kind `copies_answers` if these are words of the passages,
+    and `names_answers` if its question has them itself, as a comparison does.
     """
 
     name: ClassVar[str]
@@ -90,6 +91,8 @@ class Kind:
     is_read_again: ClassVar[bool] = True
     is_pooled: ClassVar[bool] = True
     is_changed: ClassVar[bool] = False
+    copies_answers: ClassVar[bool] = True
+    names_answers: ClassVar[bool] = False
     fewest_answers: ClassVar[int] = 1
 
     def materials(self, corpus: Corpus) -> list[Material]:
@@ -110,12 +113,10 @@ class Kind:
 
         `texts` are the passages that were asked about.
         """
-        wrong_question = fault_in_question(question, answers, hidden, fewest_answers=self.fewest_answers)
-        return wrong_question or self.fault_in_answers(question, answers, texts)
-
-    def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
-        """Tell what is wrong with answers to a question that is one; "" for nothing."""
-        return fault_in_answers(question, answers, texts)
+        fault = fault_in_question(question, answers, hidden, fewest_answers=self.fewest_answers)
+        if fault or not self.copies_answers:
+            return fault
+        return fault_in_answers(question, answers, texts, may_be_named=self.names_answers)
 
     def is_source(self, question: AskedQuestion, chunk: Chunk) -> bool:
         """Whether a passage that was asked about is needed for the answer."""

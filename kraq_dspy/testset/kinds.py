@@ -20,7 +20,7 @@ from kraq_dspy.programs.kraq.element_list import plain_words
 from kraq_dspy.records import Chunk, GoldPassage, TestsetRow, content_id
 from kraq_dspy.testset.corpus import MOST_NAMES, AskedQuestion, Corpus, Material, is_identifier, without_brackets
 from kraq_dspy.testset.gold_finder import nearness, says_all_names, says_answer
-from kraq_dspy.testset.kind import ARTICLES, Kind, answers_in, fault_in_answers, question_of, texts_of
+from kraq_dspy.testset.kind import ARTICLES, Kind, answers_in, question_of, texts_of
 
 
 class Fact(Kind):
@@ -179,6 +179,7 @@ class Comparison(Kind):
     signature = signatures.AskComparison
     shortened = ("first_passage", "second_passage")
     is_pooled = False
+    names_answers = True
 
     def materials(self, corpus: Corpus) -> list[Material]:
         """Pairs of things of one type and one community that have passages of their own."""
@@ -203,9 +204,6 @@ class Comparison(Kind):
                 materials.append(Material(inputs, (first, second)))
         return materials
 
-    def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
-        return fault_in_answers(question, answers, texts, may_be_named=True)
-
 
 OF_COMMUNITY = range(3, 11)
 """Passages of a community that a broad question is asked of."""
@@ -228,15 +226,12 @@ class Broad(Kind):
     signature = signatures.AskBroad
     shortened = ("passages",)
     is_read_again = False  # no two accounts of much are alike
+    copies_answers = False  # nuggets are statements in the model's own words
 
     def materials(self, corpus: Corpus) -> list[Material]:
         """The passages of a small community, those whose statements go together, and those of few documents that name
         the same one or two things."""
         return _of_communities(corpus) + _of_statements(corpus) + _named_together(corpus) + _named_by_few(corpus)
-
-    def fault_in_answers(self, question: str, answers: Sequence[str], texts: Sequence[str]) -> str:
-        """Find nothing wrong: nuggets are statements in the model's own words."""
-        return ""
 
     def is_source(self, question: AskedQuestion, chunk: Chunk) -> bool:
         return any(nearness(nugget, chunk.passage) >= NUGGET_SAID for nugget in question.answers)

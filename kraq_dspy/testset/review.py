@@ -87,13 +87,8 @@ def with_decisions(made: Testset, before: Sequence[TestsetRow]) -> Testset:
 
 
 def _decided(row: TestsetRow, action: Action, correction: Correction | None) -> TestsetRow:
-    if action == "approve":
-        return replace(row, status=APPROVED)
-    if action == "reject":
-        return replace(row, status=REJECTED)
-    if action == "undo":
-        return replace(row, status=NEW)
-
+    if action != "edit":
+        return replace(row, status={"approve": APPROVED, "reject": REJECTED, "undo": NEW}[action])
     if correction is None or not correction.question.strip():
         raise EvaluationError("An edit needs a question.")
     answers = tuple(answer.strip() for answer in correction.answers if answer.strip())

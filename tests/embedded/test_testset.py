@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from kraq_dspy.embedded.answer import answer
-from kraq_dspy.embedded.testset import checks, facts, over_many, over_two, what_it_is
+from kraq_dspy.embedded.testset import checks, facts, over_many
 from kraq_dspy.language import word_forms
 
-BURTON = "Tim Burton\nTim Burton is an American film director. He was born in Burbank in 1958."
 WOOD = (
     "Ed Wood (film)\nEd Wood is a film. It was directed by Tim Burton in 1994. It won two Academy Awards for its cast."
 )
@@ -33,52 +32,6 @@ def test_a_question_within_a_text_is_read_in_that_text_alone() -> None:
 )  # fmt: skip
 def test_the_base_of_a_past_form(past: str, base: str) -> None:
     assert word_forms.base_of(past) == base
-
-
-def test_a_question_of_two_steps_does_not_name_what_links_them() -> None:
-    asked = over_two.question_over_two(WOOD, BURTON, "Tim Burton")
-
-    assert asked["question"] == "When was the American film director who directed Ed Wood in 1994 born in Burbank?"
-    assert asked["answer"] == "1958"
-
-
-def test_where_something_was_done_leads_to_the_place() -> None:
-    pianist = "Les McCann\nLes McCann was born in Lexington in 1935."
-    city = "Lexington\nLexington is a city in Kentucky. Lexington was founded by William McConnell in 1775."
-
-    asked = over_two.question_over_two(pianist, city, "Lexington")
-
-    assert (asked["question"], asked["answer"]) == (
-        "When was the city that Les McCann was born in founded by William McConnell?",
-        "1775",
-    )
-    assert over_two.question_over_two(city, pianist, "Les McCann") == {"description": "", "question": "", "answer": ""}
-
-
-def test_things_of_one_kind_make_a_list_with_the_words_between_kind_and_name() -> None:
-    passages = [
-        "Mrs Dalloway\nMrs Dalloway is a novel by Virginia Woolf.",
-        "Orlando\nOrlando is a novel by Virginia Woolf.",
-        "Virginia Woolf\nVirginia Woolf was a writer.",
-    ]
-
-    asked = over_many.question_for_list(passages, "Virginia Woolf")
-
-    assert asked == {"question": "Which novels are by Virginia Woolf?", "items": ["Mrs Dalloway", "Orlando"]}
-
-
-def test_a_definition_without_a_plain_kind_makes_no_list() -> None:
-    passages = ["Opel\nOpel is the largest in Rome.", "Fiat\nFiat is the oldest in Rome."]
-
-    assert over_many.question_for_list(passages, "Rome") == {"question": "", "items": []}
-
-
-def test_of_two_with_a_year_the_earlier_is_the_answer() -> None:
-    one, two = "Les McCann\nLes McCann was born in 1935.", "Trent Reznor\nTrent Reznor was born in 1965."
-
-    asked = over_two.comparison(one, two, ["Les McCann", "Trent Reznor"])
-
-    assert asked == {"question": "Who was born first, Les McCann or Trent Reznor?", "answer": "Les McCann"}
 
 
 def test_other_languages_are_asked_nothing() -> None:
@@ -118,13 +71,6 @@ def test_a_common_word_that_begins_a_heading_is_asked_nothing() -> None:
         "Models\nSettings name the model of each role. Other settings have defaults.",
     ]
     assert over_many.question_for_many(passages, ["Settings"]) == {"question": "", "nuggets": []}
-
-
-def test_a_person_whose_last_name_is_a_common_word_is_somebody() -> None:
-    text = "Al Green sang of green fields. He was born in Arkansas."
-    assert what_it_is.is_somebody("Al Green", text)
-    assert what_it_is.is_somebody("Green", text)
-    assert not what_it_is.is_somebody("Al Green", "Al Green is shown next to a green field.")
 
 
 def test_a_passage_without_a_plain_statement_is_asked_nothing() -> None:

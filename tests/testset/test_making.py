@@ -60,7 +60,7 @@ def test_without_a_model_every_kind_that_the_texts_give_is_asked_and_what_is_lef
     kinds = made.counts()
 
     assert kinds["fact"] >= 3
-    assert kinds["bridge"] >= 1
+    assert made.left_out.keys() >= {"bridge", "list", "comparison"}
     assert kinds["unanswerable"] >= 1
     assert all(len(row.nuggets) > 1 for row in made if row.type == "broad")
     assert not any(row.question.startswith(("What is known", "What is the connection")) for row in made)
@@ -149,15 +149,6 @@ def test_what_other_kinds_lack_is_asked_as_facts(folder: Path) -> None:
     assert len(alone) == 2
     assert with_lists.counts() == {"fact": 6}
     assert with_lists.left_out["list"] == "no question passed"
-
-
-def test_a_bridge_has_two_documents_and_names_neither_the_answer_nor_the_link(made: Testset) -> None:
-    bridges = [row for row in made if row.type == "bridge"]
-
-    assert all(len(row.supporting_ids) == 2 for row in bridges)
-    titles = {title.lower().replace(" ", "-"): title for title in PAGES}
-    for row in bridges:
-        assert sum(titles[document] in row.question for document in row.supporting_ids) < 2
 
 
 @pytest.mark.parametrize(("n_passages", "is_asked"), [(8, True), (9, False)])

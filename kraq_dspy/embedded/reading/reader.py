@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from kraq_dspy.embedded.reading.acts import STATED, acts_in
 from kraq_dspy.embedded.reading.asking import asides_of, asked_of, plain_text
-from kraq_dspy.embedded.reading.instructions import asked_of_instruction
 from kraq_dspy.embedded.reading.parse import links_in, named_in, names_in, told_of
 from kraq_dspy.embedded.reading.pipeline import pipeline
 from kraq_dspy.embedded.reading.titles import meant_by_pronouns, says_to_reader, speaker_of, tale_of
@@ -20,7 +19,7 @@ from kraq_dspy.language.text import sentences
 from kraq_dspy.language.told import language_of, may_be_english
 from kraq_dspy.language.vocabulary import STOP
 
-READING = 10
+READING = 11
 """The version of what is read, and how: to be raised with each change of it. Then run `scripts/read_example.py`."""
 MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 """Part of what an index is made by: an index that was read otherwise is read again, and never mixed."""
@@ -122,11 +121,8 @@ class Reader:
             for place, span in enumerate(spans):
                 named = _once([*named_in(span), *(names if place == 0 else ())])
                 own_text = text if len(spans) == 1 else span.text.strip()
-                asked, acts = (
-                    asked_of(span, around.speaker, around.tale, around.meant, around.turn),
-                    acts_in(span, named),
-                )
-                asked += asked_of_instruction(span, around.speaker)
+                asked = asked_of(span, around.speaker, around.tale, around.meant, around.turn)
+                acts = acts_in(span, named)
                 if around.speaker and says_to_reader(own_text):
                     acts.append(Act(STATED, around.speaker, ""))
                 if around.turn and len(own_text.split()) >= SPOKEN.start:
