@@ -35,8 +35,8 @@ _BLOCKING = object()
 
 
 def blocking(body: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
-    """Make the synchronous form of a coroutine function. The coroutine function may await only `call`, `at_once` and
-    similar functions.
+    """Make the synchronous form of a coroutine function. The coroutine function may await only `call`, `at_once`, and
+    coroutine functions that await nothing else.
 
     >>> async def alength(text: str) -> int:
     ...     return await call(len, text)

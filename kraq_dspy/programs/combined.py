@@ -42,7 +42,7 @@ class CombinedRetrieveRAG(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature without an output that the step needs.
+        ConfigError: for a `signature` without an output that the program needs.
         ValueError: for a count or an `alpha` out of range.
         TypeError: if `retrieve` is not a retriever, or `questions` are not questions.
 

@@ -81,8 +81,8 @@ class QARAG(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for another variant, and for a signature that lacks an output of the step.
-        ValueError: for a count out of range.
+        ConfigError: for an unknown `variant`, or for a `signature` without the output `answer`.
+        ValueError: for a number out of range.
 
     The variant "v" is Traditional RAG. "type1" splits the question into sub-questions, and turns the passages into
     pairs. "type2" also lets a validator judge the answer by the question and the pairs. If the validator rejects the

@@ -33,8 +33,8 @@ class TraditionalRAG(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature without an output that the step needs.
-        ValueError: for a count out of range.
+        ConfigError: for a `signature` without an output that the program needs.
+        ValueError: for a number out of range.
 
     The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together).
     With `explain` it also has `explanation`: what supports the answer (thesis, appendix 7.4). Without hits, the model

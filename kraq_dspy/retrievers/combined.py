@@ -223,7 +223,7 @@ class NearestQuestions(SharedByCopies):
 
 
 def as_question_finder(questions: Any, embedder: Embedder | dspy.Embedder | None = None) -> QuestionFinder:
-    """Make a question finder of plain questions. Return a question finder unchanged.
+    """Return a question finder for `questions`. If `questions` is a question finder already, return it unchanged.
 
     Args:
         questions: a list of texts or `Question`s, or a question finder.

@@ -45,7 +45,7 @@ class KraqLM(dspy.LM):
         use_developer_role: whether the system message has the role "developer".
         engine: makes the calls: "auto", "lm15", "litellm" or an engine object.
         async_engine: the asynchronous form of an engine object.
-        prompt_cache: the provider's prompt cache.
+        prompt_cache: an object that configures the provider's cache of prompts.
 
     DSPy turns each error of an engine into LMUnexpectedError, and optimizers count this error as a wrong answer. But
     a run must end if the budget is spent or the server is down. So `KraqLM` raises the original error.

@@ -40,8 +40,8 @@ class GraphGlobalSearch(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature without an output that the step needs.
-        ValueError: for a count out of range.
+        ConfigError: for a `signature` without an output that the program needs.
+        ValueError: for a number out of range.
 
     Map: the model reads the `k` summaries nearest to the question, in batches, and lists points, each with an
     importance. Reduce: the model answers from the points with an importance above 0, the most important first.

@@ -151,8 +151,8 @@ class GraphLocalSearch(SavableModule):
         signature: a signature in place of `AnswerFromGraph`, or instructions for this step.
 
     Raises:
-        ConfigError: for a signature without an output that the step needs.
-        ValueError: for a count out of range.
+        ConfigError: for a `signature` without an output that the program needs.
+        ValueError: for a number out of range.
 
     `context` gathers the contents of the prompt without calling a model.
 

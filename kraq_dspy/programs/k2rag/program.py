@@ -67,8 +67,8 @@ class K2RAG(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature without an output that the step needs.
-        ValueError: for a count out of range.
+        ConfigError: for a `signature` without an output that the program needs.
+        ValueError: for a number out of range.
 
     The steps have the letters of the paper:
 
@@ -252,7 +252,7 @@ class NaiveGraphRAG(SavableModule):
         signature: a signature, or instructions, for the step that answers.
 
     Raises:
-        ConfigError: for a signature without an output that the step needs.
+        ConfigError: for a `signature` without an output that the program needs.
 
     The prediction has `answer`, `hits` (the passages of the graph's entities), `account` and `timings`: seconds for
     "retrieve", "tell", "answer" and "wall".

@@ -55,7 +55,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
 
     Raises:
         TypeError: for `precomputed` without stored vectors.
-        ValueError: for a count out of range.
+        ValueError: for a number out of range.
 
     Let q* be the stored question nearest to the user's question. The program clusters vectors of passages as seen
     from q*. If a passage has no stored vector for q*, the program embeds the passage as seen from q*. The program

@@ -149,8 +149,8 @@ class SpeculativeRAG(SavableModule):
         signature: a signature, or instructions, for the step that drafts.
 
     Raises:
-        ConfigError: for a signature without an output that the step needs.
-        ValueError: for a count out of range.
+        ConfigError: for a `signature` without an output that the program needs.
+        ValueError: for a number out of range.
 
     The program retrieves `n` passages, embeds the passages as seen from the question, and makes `k` clusters. It
     draws `m` subsets with one passage of each cluster, drafts an answer from each subset, and scores the drafts (KRAQ

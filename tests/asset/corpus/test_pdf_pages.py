@@ -1,4 +1,4 @@
-"""Tests that the text of a PDF page keeps raised digits, columns, and what was typed into its fields."""
+"""Tests that the text of a PDF page keeps raised digits, rows of tables, and what was typed into its fields."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -48,28 +48,6 @@ def row_by_row(rows: Sequence[Sequence[str]], starts: Sequence[int]) -> str:
             if text:
                 lines.append(f"BT /F1 11 Tf {start} {700 - 14 * number} Td ({text}) Tj ET")
     return "\n".join(lines)
-
-
-LEFT = ["The committee of Tarnvik read", "the annual report of the port", "and found that the crane is", "too old."]
-RIGHT = ["In Lindholm the museum was", "shut since the roof leaked in", "March; it opened again on", "4 May 2011."]
-
-
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [(LEFT, RIGHT), (LEFT[:3], RIGHT[:3]), (LEFT, [*RIGHT[:3], ""]), ([*LEFT[:3], ""], RIGHT)],
-)
-def test_columns_that_are_written_row_by_row_are_read_one_after_the_other(
-    tmp_path: Path, left: list[str], right: list[str]
-) -> None:
-    drawn = row_by_row(list(zip(left, right, strict=True)), [60, 330])
-    assert text_of(tmp_path, drawn_pdf(drawn)) == "\n".join(filter(None, [*left, *right]))
-
-
-def test_three_columns_are_read_one_after_the_other_below_their_title(tmp_path: Path) -> None:
-    third = ["The ferry Alma sails on every", "day but Sunday from the old", "pier to the island and back", "at six."]
-    title = "BT /F1 18 Tf 60 750 Td (News of the harbour) Tj ET\n"
-    drawn = title + row_by_row(list(zip(LEFT, RIGHT, third, strict=True)), [40, 220, 400])
-    assert text_of(tmp_path, drawn_pdf(drawn)) == "\n".join(["News of the harbour", *LEFT, *RIGHT, *third])
 
 
 @pytest.mark.parametrize(

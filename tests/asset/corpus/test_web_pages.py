@@ -55,14 +55,6 @@ def test_what_is_raised_or_lowered_is_not_glued_to_its_neighbours(written: str, 
     assert text_of(f"<p>{written}</p>") == read
 
 
-def test_letters_after_a_number_are_an_ordinal_where_the_language_has_them() -> None:
-    page = "<html lang='{}'><body><p>el 1<sup>o</sup> de mayo"
-    spanish, english = page_row(page.format("es"), ""), page_row(page.format("en"), "")
-    assert spanish is not None
-    assert english is not None
-    assert (spanish.text, english.text) == ("el 1o de mayo", "el 1 [o] de mayo")
-
-
 @pytest.mark.parametrize(
     "unseen",
     [

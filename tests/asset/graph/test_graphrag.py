@@ -258,7 +258,7 @@ def test_missing_tables_and_columns_are_named_beside_those_that_are_there(tmp_pa
 def test_a_bad_line_is_named_by_file_and_number(tmp_path: Path) -> None:
     save_jsonl(tmp_path, small())
     (tmp_path / "entities.jsonl.gz").write_bytes(gzip.compress(b'{"id": "1", "title": "A"}\n{oops\n'))
-    with pytest.raises(ExchangeError, match=r"'entities.jsonl.gz', line 2"):
+    with pytest.raises(ExchangeError, match=r"'entities.jsonl.gz' cannot be read: Line 2"):
         read_graphrag(tmp_path)
 
 

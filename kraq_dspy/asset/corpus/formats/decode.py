@@ -22,6 +22,7 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+EMPTY = "The file is empty."
 SKIPPED_LINE = 20  # times `max_bytes`: how much of an overlong line is read to find its end
 CONTROL = frozenset(map(chr, range(32))) - frozenset("\b\t\n\v\f\r\x1b")
 
@@ -62,7 +63,7 @@ def read_limited(path: Path, settings: ReadSettings) -> bytes:
         if len(data) > settings.max_bytes:
             raise UnreadableTextError(settings.too_large(max(len(data), stream.seek(0, 2)), "The file"))
     if not data:
-        raise UnreadableTextError("The file is empty.")
+        raise UnreadableTextError(EMPTY)
     return data
 
 
@@ -131,7 +132,7 @@ def read_lines(stream: BufferedReader, settings: ReadSettings) -> Iterator[Line]
     """
     start = stream.peek(8192)
     if not start:
-        raise UnreadableTextError("The file is empty.")
+        raise UnreadableTextError(EMPTY)
 
     encoding = mark_of(start) or (settings.encoding if is_wide(settings.encoding) else None)
     if encoding not in (None, "utf-8-sig"):

@@ -16,7 +16,7 @@ from kraq_dspy.asset.corpus.formats.docx_lists import ListNumbers
 from kraq_dspy.asset.corpus.formats.docx_math import linear
 from kraq_dspy.asset.corpus.formats.docx_styles import Styles, W, find, is_on, value
 from kraq_dspy.asset.corpus.formats.html import page_row
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged, shows_nothing
 from kraq_dspy.asset.corpus.formats.zipped import Parts, opened_zip
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.errors import counted, import_extra
@@ -49,10 +49,7 @@ def read_docx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     row = page_row(page, "")
     notes = rewriting.notes()
     if row is None:
-        found = f" It holds {'; '.join(notes)}." if notes else ""
-        yield BadRow(
-            f"The file shows no text; what it shows may be pictures.{found} Save it as PDF and run it through OCR."
-        )
+        yield shows_nothing(notes)
         return
     title = row.headings[0].text if row.headings else normalised(path.stem)
     yield Row(row.text, title=title, headings=row.headings, linked=row.linked, left_out=tuple(notes))

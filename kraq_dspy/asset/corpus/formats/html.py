@@ -89,7 +89,6 @@ class Page:
 
     def __init__(self) -> None:
         self.title = ""
-        self.language = ""
         self._all: list[str] = []
         self._pieces = self._all  # or those of the cell that is open
         self._open: list[_Open] = []
@@ -124,8 +123,6 @@ class Page:
     def _begin(self, tag: Part) -> None:
         self._end_what_ends_before(tag.name)
         attributes = tag.attributes() if tag.inside else {}
-        if tag.name == "html":
-            self.language = attributes.get("lang", "")
         self._pieces.append(_around(tag.name, in_table=bool(self._tables)))
         is_hidden = hides(tag, attributes)
         is_closed = tag.name in VOID or (tag.is_closed and tag.name not in LISTS)
@@ -154,7 +151,7 @@ class Page:
         if tag.name == "tr" and self._tables:
             self._tables[-1].begin_row()
         if tag.name == "li" and self._lists and (numbered := self._lists[-1]):
-            self._waiting_numbers.append(numbered.written(numbered.next(attributes.get("value", ""))))
+            self._waiting_numbers.append(numbered.next(attributes.get("value", "")))
 
     def _write_between(self, parent: _Open) -> None:
         """Write what stands between the first two parts of a fraction and the like, and before a
@@ -275,7 +272,7 @@ class Page:
         link: int | None = None  # how long the one is that is open
 
         whole = _DEFINED.sub(": ", normalised("".join(self._all)))
-        for line in _on_the_line(whole, self.language).split("\n"):
+        for line in _on_the_line(whole).split("\n"):
             marks = _PRIVATE.findall(line)
             level = max([level, *(ord(mark) - 0xE000 for mark in marks if mark < _LINK_BEGINS)])
             if link is not None or _LINK_BEGINS in marks:
@@ -293,7 +290,7 @@ class Page:
         return "\n".join(lines), tuple(headings), linked
 
 
-def _on_the_line(text: str, language: str) -> str:
+def _on_the_line(text: str) -> str:
     """The text with what is raised or lowered written on the line, the innermost first."""
     for _ in range(3):
         parts: list[str] = []
@@ -306,7 +303,7 @@ def _on_the_line(text: str, language: str) -> str:
             inside, shown = stretch[2], _PRIVATE.sub("", before)
             if stretch[1] == _RAISED:
                 is_link = _LINK_BEGINS in inside or before.endswith(_LINK_BEGINS)
-                parts.append(raised(_PRIVATE.sub("", inside), shown, after, is_link=is_link, language=language))
+                parts.append(raised(_PRIVATE.sub("", inside), shown, after, is_link=is_link))
             else:
                 parts.append(lowered(_PRIVATE.sub("", inside), shown, after))
             place = stretch.end()

@@ -15,16 +15,11 @@ class NumberedList:
     step: int = 1
     style: str = "1"
 
-    def next(self, value: str) -> int:
-        """The number of the next item, whose attribute value is this."""
+    def next(self, value: str) -> str:
+        """The number before the next item, whose attribute value is this."""
         given_number = _integer(value)
-        if given_number is not None:
-            self.number = given_number
-        self.number += self.step
-        return self.number - self.step
-
-    def written(self, number: int) -> str:
-        """The number as it stands before its item."""
+        number = self.number if given_number is None else given_number
+        self.number = number + self.step
         return written_number(number, self.style) + ". "
 
 

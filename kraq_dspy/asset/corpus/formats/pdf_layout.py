@@ -1,29 +1,24 @@
 """Reads the text of a PDF's page by where its characters stand.
 
-Raised and lowered characters are written on the line, and columns that a file holds row by row are read one after the
-other.
+Raised and lowered characters are written on the line. Stretches of a line come in the order of the file: columns that
+it holds one after the other are read so.
 """
 
 import ctypes
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kraq_dspy.asset.corpus.formats.raised import on_the_line
 
-_GUTTER = 1.0  # of a line's height: a gap from which on two stretches of a line may be of two columns
+_GUTTER = 1.0  # of a line's height: a gap from which on a line goes on as another stretch
 _WORD_GAP, _RAISED_GAP = 0.1, 0.35  # of a line's height: a gap that is a space where PDFium sees one
 _OFF_LINE = 0.08  # of a line's height: how far off a raised or lowered character is at least
 _NEXT_LINE = 0.7  # of a line's height: how far off a character of another line is
 _SMALLER = 0.87  # height of a raised character against that of the line, at most
-_COLUMN_ROWS = 3  # rows with text in every column that show that there are columns
-_COLUMN_WORDS = 3.5  # on average in a line of a column; cells of tables have fewer
-_COLUMN_LETTERS = 0.6  # share of a column's characters that are letters
 _WORD_BREAKS = {0x02: "-", 0xFFFE: "-", 0xAD: "-"}
 """How PDFium marks a hyphen at a line's end."""
-_ENDS_SENTENCE = re.compile(r"[.!?:;]\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +85,7 @@ def page_text(page: Any) -> str:
         stretches = list(_stretches(_characters(text_page)))
     finally:
         text_page.close()
-    return "\n".join(_in_reading_order(_rows(stretches)))
+    return "\n".join(" ".join(stretch.text for stretch in row) for row in _rows(stretches))
 
 
 def _characters(text_page: Any) -> Iterator[_Character]:
@@ -187,67 +182,3 @@ def _rows(stretches: Sequence[_Stretch]) -> list[list[_Stretch]]:
         else:
             rows.append([stretch])
     return rows
-
-
-def _in_reading_order(rows: Sequence[Sequence[_Stretch]]) -> Iterator[str]:
-    place = 0
-    while place < len(rows):
-        n_rows = _rows_of_columns(rows[place:])
-        if n_rows:
-            starts = [stretch.start for stretch in max(rows[place : place + n_rows], key=len)]
-            yield from _column_by_column(rows[place : place + n_rows], starts)
-        else:
-            n_rows = 1
-            yield " ".join(stretch.text for stretch in rows[place])
-        place += n_rows
-
-
-def _rows_of_columns(rows: Sequence[Sequence[_Stretch]]) -> int:
-    """Tell how many of the first rows are lines of text in columns; 0 if they are none, as in a
-    table."""
-    first = rows[0]
-    if len(first) < 2:
-        return 0
-
-    n_rows = 1
-    while n_rows < len(rows) and _stands_in(rows[n_rows], first, rows[n_rows - 1]):
-        n_rows += 1
-    full = [row for row in rows[:n_rows] if len(row) == len(first)]
-    if len(full) < _COLUMN_ROWS or not all(map(_is_prose, zip(*full, strict=True))):
-        return 0
-    return n_rows
-
-
-def _stands_in(row: Sequence[_Stretch], columns: Sequence[_Stretch], above: Sequence[_Stretch]) -> bool:
-    """Whether every stretch of a row begins where a column does, ends before the next, and the row is near the last."""
-    if not 0 < above[0].up - row[0].up < 3 * row[0].height:
-        return False
-    starts = [column.start for column in columns]
-    for stretch in row:
-        column = _column_of(stretch, starts)
-        follows = starts[column + 1] if column + 1 < len(starts) else math.inf
-        if abs(stretch.start - starts[column]) > 2 * stretch.height or stretch.end > follows:
-            return False
-    return True
-
-
-def _column_of(stretch: _Stretch, starts: Sequence[float]) -> int:
-    return min(range(len(starts)), key=lambda column: abs(stretch.start - starts[column]))
-
-
-def _is_prose(column: Sequence[_Stretch]) -> bool:
-    """Whether lines go on from each other, as those of a text do and the cells of a table do not."""
-    texts = [stretch.text for stretch in column]
-    n_words = sum(len(text.split()) for text in texts)
-    n_letters = sum(sum(map(str.isalpha, text)) for text in texts)
-    n_ended = sum(1 for text in texts if _ENDS_SENTENCE.search(text))
-    is_letters = n_letters >= _COLUMN_LETTERS * sum(map(len, texts))
-    return n_words >= _COLUMN_WORDS * len(texts) and is_letters and n_ended * 2 <= len(texts)
-
-
-def _column_by_column(rows: Sequence[Sequence[_Stretch]], starts: Sequence[float]) -> Iterator[str]:
-    for column in range(len(starts)):
-        for row in rows:
-            for stretch in row:
-                if _column_of(stretch, starts) == column:
-                    yield stretch.text

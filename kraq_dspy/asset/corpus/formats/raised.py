@@ -13,8 +13,6 @@ CONTEXT = 40  # characters before and behind that are looked at
 _ORDINALS = frozenset(
     "st nd rd th e er ère ere re eme ème me d de nde nds os as ste ª º º. o. a.".split()  # noqa: SIM905
 )
-_ROMANCE_ORDINALS = frozenset(("o", "a", "os", "as"))
-_ROMANCE = ("es", "pt", "it", "ca", "gl")
 _SIGNS = {"tm": "™", "sm": "℠"}
 _UNITS = frozenset(
     "m mm cm dm km in ft yd mi mc nm µm μm s ms min h hr hm dam ha inch foot feet yards mile miles sec "  # noqa: SIM905
@@ -30,11 +28,11 @@ _ELEMENT = re.compile(r"[A-Z][a-z]?(?![a-z])")
 _CLOSED = re.compile(r"\(([^()]*)\)$")
 
 
-def raised(text: str, before: str, after: str = "", *, is_link: bool = False, language: str = "") -> str:
+def raised(text: str, before: str, after: str = "", *, is_link: bool = False) -> str:
     """Return what stands on the line for a raised `text` between `before` and `after`.
 
     A note gets brackets, a power "^", an ordinal's letters stay where they are. In doubt it is a note, since "12 [3]"
-    says less that is false than "12^3". `is_link` says that it leads somewhere, as notes do; `language` is the page's.
+    says less that is false than "12^3". `is_link` says that it leads somewhere, as notes do.
     """
     mark = text.strip()
     if not mark:
@@ -51,7 +49,7 @@ def raised(text: str, before: str, after: str = "", *, is_link: bool = False, la
         return f" {mark}" if before[-1:].isdigit() else mark
     if any(map(str.isdigit, mark)):
         return _raised_number(mark, before, after)
-    return _raised_letters(mark, before, after, language)
+    return _raised_letters(mark, before, after)
 
 
 def on_the_line(runs: Sequence[tuple[str, int]]) -> str:
@@ -102,13 +100,13 @@ def _is_power(mark: str, before: str) -> bool:
     return before[-1] in "])}" and _FORMULA.search(before) is not None
 
 
-def _raised_letters(mark: str, before: str, after: str, language: str) -> str:
+def _raised_letters(mark: str, before: str, after: str) -> str:
     """Write letters that are raised: a unit, an ordinal, an exponent, an abbreviation's end."""
     last = before[-1:]
     if last.isdigit():
         if mark in ("o", "°") and re.match(r"\s?[CFK]\b", after):
             return "°"
-        if _is_ordinal(mark, language):
+        if mark.lower() in _ORDINALS:
             return mark
 
     word = _WORD.search(before)
@@ -122,12 +120,6 @@ def _raised_letters(mark: str, before: str, after: str, language: str) -> str:
     if last in _POWERS_OF and mark in _VARIABLES:
         return f"^{mark}"
     return _apart(f"[{mark}]" if len(mark) == 1 else mark, before, after)
-
-
-def _is_ordinal(mark: str, language: str) -> bool:
-    if mark.lower() in _ORDINALS:
-        return True
-    return language.lower().startswith(_ROMANCE) and mark.lower() in _ROMANCE_ORDINALS
 
 
 def _apart(mark: str, before: str, after: str = "") -> str:

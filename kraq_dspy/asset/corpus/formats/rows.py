@@ -177,6 +177,14 @@ def damaged(error: Exception) -> BadRow:
     )
 
 
+def shows_nothing(left_out: Sequence[str] = ()) -> BadRow:
+    """Why a file with no text cannot be used, and what of it was `left_out`."""
+    found = f" It holds {'; '.join(left_out)}." if left_out else ""
+    return BadRow(
+        f"The file shows no text; what it shows may be pictures.{found} Save it as PDF and run it through OCR."
+    )
+
+
 Reader = Callable[[Path, ReadSettings], Iterator[Row | BadRow]]
 
 

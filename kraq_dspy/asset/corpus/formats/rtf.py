@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.asset.corpus.formats.decode import read_limited, refuses_unreadable
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged, shows_nothing
 from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import needs
 
@@ -31,6 +31,6 @@ def read_rtf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     cells = (line.replace("|", "\t").rstrip() if line.endswith("|") else line.rstrip() for line in text.split("\n"))
     text = normalised("\n".join(cells)).strip("\n")
     if is_blank(text):
-        yield BadRow("The file shows no text; what it shows may be pictures. Save it as PDF and run it through OCR.")
+        yield shows_nothing()
         return
     yield Row(text, title=normalised(path.stem))

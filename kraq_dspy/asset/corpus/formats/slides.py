@@ -14,7 +14,7 @@ from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, refuses_u
 from kraq_dspy.asset.corpus.formats.docx_math import linear
 from kraq_dspy.asset.corpus.formats.number_formats import shown
 from kraq_dspy.asset.corpus.formats.raised import on_the_line
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, damaged, shows_nothing
 from kraq_dspy.asset.corpus.formats.sheets import on_one_line
 from kraq_dspy.asset.corpus.formats.told_rows import told_rows
 from kraq_dspy.asset.corpus.formats.zipped import opened_zip
@@ -54,10 +54,7 @@ def read_pptx(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     notes = deck.notes() + comments
     text = text.rstrip()
     if is_blank(text):
-        found = f" It holds {'; '.join(notes)}." if notes else ""
-        yield BadRow(
-            f"The file shows no text; what it shows may be pictures.{found} Save it as PDF and run it through OCR."
-        )
+        yield shows_nothing(notes)
         return
     title = headings[0].text if headings else normalised(path.stem)
     metadata = {"pages": len(pages)}

@@ -16,6 +16,7 @@ from kraq_dspy.errors import counted, needs
 
 DELIMITERS = (",", "\t", ";", "|")
 _SAID = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+NO_ROWS = "The table has no rows."
 MISSING_IDS = ("nan", "NaN")  # how pandas writes a missing value as a string
 
 
@@ -63,7 +64,7 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
             cells = next(reader)
         except StopIteration:
             if not number:
-                yield BadRow("The table has no rows.")
+                yield BadRow(NO_ROWS)
             return
         except csv.Error as error:
             problem = f"{error}. Check its quotes: one that is not closed takes the lines behind it along."
@@ -162,7 +163,7 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
                     row = settings.row(dict(zip(names, values, strict=True)), key)
                     yield BadRow(f"Row {number}: {row.reason}", key) if isinstance(row, BadRow) else row
         if not number:
-            yield BadRow("The table has no rows.")
+            yield BadRow(NO_ROWS)
     except (pa.ArrowException, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the file system's own; Arrow's have no number

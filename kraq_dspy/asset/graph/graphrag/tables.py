@@ -1,15 +1,16 @@
 """Finds GraphRAG's tables in a folder and reads their rows, from parquet or from JSON lines."""
 
-import gzip
-import json
 import math
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import ExchangeError, needs
+from kraq_dspy.asset.corpus.formats.decode import EMPTY
+from kraq_dspy.asset.corpus.formats.rows import BadRow
+from kraq_dspy.asset.corpus.formats.tables import NO_ROWS
+from kraq_dspy.asset.corpus.formats.values import ValueSettings, read_values
+from kraq_dspy.errors import ExchangeError
 
 Row = dict[str, Any]
 
@@ -26,7 +27,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """The file names of each table, without suffix."""
 
 OPTIONAL = frozenset({"documents", "covariates"})
-ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Tables:
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[Row]:
         """The rows of a table. Raises ExchangeError if the first one lacks one of the `columns`."""
         path = self.paths[table]
-        for number, row in enumerate(read_rows(path)):
+        for number, row in enumerate(_values(path)):
             if number == 0:
                 _require_columns(path, row, columns)
             yield row
@@ -87,39 +87,17 @@ def _file_of(folder: Path, table: str) -> Path | None:
     return None
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file. Raises ExchangeError for a file or a line that cannot be read."""
+def _values(path: Path) -> Iterator[Row]:
+    """The rows of a file. Raises ExchangeError for a file or a row that cannot be read."""
     try:
-        yield from _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
-    except (OSError, EOFError, zlib.error) as error:  # gzip: damaged data is an OSError, cut data an EOFError
+        for row in read_values(path, ValueSettings()):
+            if isinstance(row, BadRow):
+                if row.reason in (EMPTY, NO_ROWS):
+                    return
+                raise ExchangeError(f"{path.name!r} cannot be read: {row.reason}")
+            yield dict(row.values)
+    except OSError as error:
         raise ExchangeError(f"{path.name!r} cannot be read: {error}. Is the file whole?") from error
-
-
-def _json_rows(path: Path) -> Iterator[Row]:
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except (ValueError, RecursionError) as error:
-                raise ExchangeError(f"{path.name!r}, line {number}: no valid JSON ({error}).") from error
-            if not isinstance(row, dict):
-                raise ExchangeError(f"{path.name!r}, line {number}: no JSON object.")
-            yield row
-
-
-def _parquet_rows(path: Path) -> Iterator[Row]:
-    with needs("pyarrow", "parquet", f"{path.name!r}, a Parquet file,"):
-        import pyarrow
-        import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
-                yield from batch.to_pylist()
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, pyarrow.ArrowTypeError) as error:
-        raise ExchangeError(f"{path.name!r} is no parquet file that can be read: {error}.") from error
 
 
 def _require_columns(path: Path, row: Row, columns: Iterable[str]) -> None:
