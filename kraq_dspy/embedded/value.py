@@ -36,10 +36,10 @@ _KINDS = {
     "date": (r"(?:^|[,;] )when\b|\b(?:what|which) (?:date|day|month)\b", DATE),
     "number": (r"\bhow many (?P<thing>[\w-]+)", _NUMBER),
     "age": (r"\bhow old\b", re.compile(r"(?<=\bage )\d+\b|(?<=\baged )\d+\b|\b\d+(?=[ -]years?[ -]old\b)")),
-    "share": (r"\bpercent", re.compile(r"\b\d[\d.,]*(?:%| per ?cent\b)")),
+    "share": (r"\bpercent", re.compile(r"(?<![\w.,])\d[\d.,]*(?:%| per ?cent\b)")),
     "price": (
         r"(?<!by )\bhow much\b|\b(?:cost|price|fee)\b",
-        re.compile(r"[$€£]\d[\d.,]*(?: [mb]illion)?|\b\d[\d.,]* (?:euros?|dollars|pounds|crowns)\b"),
+        re.compile(r"[$€£]\d[\d.,]*(?: [mb]illion)?|(?<![\w.,])\d[\d.,]* (?:euros?|dollars|pounds|crowns)\b"),
     ),
     "person": (r"(?:^|[,;] )who(?:m|se)?\b", None),
     "place": (r"(?:^|[,;] )where\b", None),
