@@ -168,7 +168,7 @@ class ExtractedRelationship:
 class ExtractedClaim:
     """A checkable fact about an entity, or about its link to an object.
 
-    `object` names another entity; "" where the fact is about the subject alone.
+    `object` names another entity; "" if the fact is about the subject alone.
     """
 
     subject: str
@@ -366,7 +366,7 @@ class Summary:
         title: a few words.
         text: the summary.
         findings: the key facts.
-        model: the model that wrote the summary, or the import.
+        model: the model that wrote the summary; "graphrag" for a summary that GraphRAG wrote.
 
     >>> Summary("m1", "Ada and Charles", "They worked on an engine.")
     Summary('Ada and Charles', 'They worked on an engine.')
@@ -503,7 +503,7 @@ class QuestionHit:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question of a conversation, and its answer; `answer` is "" if it got none.
+    """One question of a conversation, and its answer; "" without an answer.
 
     >>> Turn("Who founded Maybach Music Group?", "Rick Ross.")
     Turn('Who founded Maybach Music Group?', 'Rick Ross.')

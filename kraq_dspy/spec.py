@@ -104,7 +104,7 @@ class ProgramSpec(Generic[Options, Part]):
         prepared: what `kraq precompute` makes for the program.
         needs_prepared: reads from the options whether the program needs `prepared`.
         role: the role whose model the steps call.
-        roles: the steps that call another role's model, by attribute.
+        roles: for each step that calls the model of another role: the step's attribute in the program, and that role.
         budget: reads the number of passages of a question from the options.
         calls_at_once: reads the number of concurrent model calls from the options.
         settings: sections of kraq.toml that the program reads, besides roles.
@@ -112,7 +112,7 @@ class ProgramSpec(Generic[Options, Part]):
         seconds: reads the seconds by stage from a prediction.
         notes: makes lines that say what a prediction rests on. Without it, `keys` are shown.
         measured: options to measure the program with, if they differ from the defaults.
-        paper_retriever: the retriever in the papers' tables; elsewhere it is the default of the index.
+        paper_retriever: the retriever in the papers' tables. Otherwise the program uses the default retriever.
         source: the paper behind the program.
 
     >>> ProgramSpec("quoting", "Answers with a quotation.", make, "QuotingRAG", QuotingOptions)  # doctest: +SKIP

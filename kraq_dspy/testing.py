@@ -285,8 +285,8 @@ class ScopeReport:
     """The number of outputs and prompts that `check_scope` examined.
 
     Attributes:
-        outputs: the number of outputs of programs, retrievers and the rest.
-        prompts: the number of prompts.
+        outputs: the number of outputs examined: answers, hits, records and other results.
+        prompts: the number of prompts examined.
         left_out: the programs and retrievers that could not run, each with the reason.
     """
 

@@ -155,7 +155,6 @@ def blocks(page: str, language: str) -> list[str]:
         "extend/retriever.md",
         "extend/program.md",
         "guide/programs.md",
-        "guide/mcp.md",
         "guide/cookbook/swap-a-step.md",
         "guide/cookbook/own-program.md",
     ],

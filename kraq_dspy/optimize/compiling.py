@@ -40,7 +40,9 @@ OWN_ROWS = (
 
 @dataclass(frozen=True)
 class Resources:
-    """What a target works with. Everything may be left out, but programs need an index.
+    """The index, models and other parts that the optimized step or program uses.
+
+    Every argument is optional. To optimize a program, pass an index.
 
     Args:
         index: the index.

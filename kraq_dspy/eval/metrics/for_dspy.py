@@ -315,11 +315,11 @@ def rag_metric(answer: Callable[..., Any] | None = None) -> Metric:
     refusal gets 1.0 and an answer gets 0.0. A question is unanswerable if the example's `answerable` is false or its
     `type` is "unanswerable".
 
-    The evidence is the share of `supporting_ids` among the documents of the prediction's `hits`. Without
-    `supporting_ids`, the prediction's `passages` or `context` must contain a gold answer. Without these fields,
-    evidence does not count. A prediction is a refusal if `refused` is true, if `space.ask(refuse=True)` refused the
-    question, or if the `answer` (or `response`) is a sentence such as "I do not know". The metric calls no model,
-    unless `answer` calls one.
+    The evidence is the share of `supporting_ids` among the documents of the prediction's `hits`. If the example has no
+    `supporting_ids`, the prediction's `passages` or `context` must contain a gold answer. If the prediction has neither
+    `passages` nor `context`, evidence does not count. A prediction is a refusal if `refused` is true, if
+    `space.ask(refuse=True)` refused the question, or if the prediction's text is a sentence such as "I do not know".
+    `rag_metric` calls a model only if the metric that you pass calls one.
     """
     right = token_f1 if answer is None else own_metric(answer)
 

@@ -38,7 +38,7 @@ PIECE_TOKENS, PIECE_OVERLAP = 128, 10  # of the graph's account, for a sub-quest
 
 @dataclass(frozen=True, slots=True)
 class SubAnswer:
-    """A sub-question, what was found for it, the answer, and the answer in fewer words."""
+    """A sub-question with its passages (`hits`), its answer, and the answer in fewer words (`shortened`)."""
 
     question: str
     answer: str

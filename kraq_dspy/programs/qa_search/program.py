@@ -41,7 +41,7 @@ BROKE_OFF, NOTHING_FOUND, NO_ANSWER, REJECTED = FAILURES = ("broke off", "nothin
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An entry that was found and that the second look did not let pass."""
+    """A matching entry that a later check rejected, and the reason."""
 
     entry: FaqEntry
     reason: str
@@ -49,11 +49,17 @@ class Rejected:
 
 @dataclass(slots=True)
 class FaqSearch:
-    """How a question was looked up. `calls` counts all its steps; `blocks` those that were asked about.
+    """How kraq searched the FAQ cache for a question.
 
-    `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
-    match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
-    `seconds` is the look-up's time.
+    Attributes:
+        exact: whether the cache has the question word for word. Then kraq calls no model.
+        blocks: the number of blocks of entries that the model saw.
+        calls: the number of model calls.
+        invalid: replies that name no entry of their block.
+        failed: calls without a reply.
+        rejected: matching entries that a later check rejected.
+        collected: whether kraq added the question for review.
+        seconds: the time of the search.
     """
 
     exact: bool = False

@@ -16,9 +16,8 @@ from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 class Draft:
     """The drafter's answer from one subset. `passages` are positions among the retrieved hits.
 
-    The log-probabilities are those of the tokens of `rationale` and `response`; empty if the scorer needs none.
-    `seconds` is the time from request to answer, as measured among the other drafts in flight. `extras` are further
-    outputs of the step.
+    The log-probabilities belong to the tokens of `rationale` and `response`. `seconds` is the time from request to
+    answer. `extras` are further outputs of the step.
     """
 
     number: int
@@ -33,7 +32,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class FailedDraft:
-    """A draft that could not be had, or not be scored, and why."""
+    """A draft that failed or that kraq could not score, and the reason."""
 
     number: int
     passages: tuple[int, ...]

@@ -21,7 +21,7 @@ from kraq_dspy.state import SavableModule
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good a draft is: natural logarithms of `rho` and of its parts. `seconds` is the verifier's time for it."""
+    """The score of a draft: the natural logarithms of `rho` and of its parts. `seconds` is the verifier's time."""
 
     total: float
     parts: Mapping[str, float]

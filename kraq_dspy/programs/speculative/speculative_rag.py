@@ -88,12 +88,11 @@ class EfficientOptions(SpeculativeOptions):
 
 @dataclass(frozen=True, slots=True)
 class StageSeconds:
-    """Seconds of one question. `proxy`, `lookup` belong to Efficient Speculative RAG; `embed` is the online encoder.
+    """Seconds of one question, by stage.
 
-    `draft_max` and `verify_max` are the longest single calls, as measured with those in flight; `wall` is the
-    clock from question to answer. `parallel_model` is the papers' latency (KRAQ paper, appendix D.1): the stages one
-    after another, with max_j of drafts and verdicts. It is a model, not a measurement: compare it with its like, never
-    with `wall`.
+    `draft_max` and `verify_max` are the longest single calls. `embed` is the encoder's time. `proxy` and `lookup` are
+    stages of Efficient Speculative RAG. `wall` is the measured time from question to answer. `parallel_model` is the
+    modeled latency of the KRAQ paper (appendix D.1): do not compare it with `wall`.
     """
 
     retrieve: float
