@@ -204,19 +204,12 @@ def _lets_pass(task: Task, similar: Similar) -> dict[str, Any]:
     return {name: "Not judged." if name == "evaluation" else rating for name in task.outputs}
 
 
-def _supported(task: Task, similar: Similar) -> list[dict[str, Any]]:
+def _statements(task: Task, field: str, verdict: str) -> list[dict[str, Any]]:
+    """Each sentence of an input, and whether one of the passages supports it."""
     passages = task.texts("passages")
     return [
-        {"statement": text, "supported": any(judge.support(text, passage) >= 0.6 for passage in passages)}
-        for text in sentences(task.text("answer"))
-    ]
-
-
-def _attributed(task: Task, similar: Similar) -> list[dict[str, Any]]:
-    passages = task.texts("passages")
-    return [
-        {"statement": text, "attributed": any(judge.support(text, passage) >= 0.6 for passage in passages)}
-        for text in sentences(task.text("reference_answer"))
+        {"statement": text, verdict: any(judge.support(text, passage) >= 0.6 for passage in passages)}
+        for text in sentences(task.text(field))
     ]
 
 
@@ -255,8 +248,8 @@ STEPS: dict[type[dspy.Signature], Step] = {
     signatures.GuessAnswer: lambda task, similar: rewrite.core(task.text("question")),
     signatures.JudgeAnswer: lambda task, similar: _agrees(task, similar) >= 0.6,
     signatures.JudgeListAnswer: _covers,
-    signatures.AttributeReference: _attributed,
-    signatures.JudgeSupport: _supported,
+    signatures.AttributeReference: lambda task, similar: _statements(task, "reference_answer", "attributed"),
+    signatures.JudgeSupport: lambda task, similar: _statements(task, "answer", "supported"),
     signatures.ListKeywords: lambda task, similar: rewrite.keywords(task.text("question")),
     signatures.MergeDescriptions: lambda task, similar: summarize.merged_description(
         task.text("name"), task.texts("descriptions")

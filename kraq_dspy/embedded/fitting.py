@@ -77,14 +77,10 @@ def _choice(choices: Sequence[str], value: Any) -> Any:
     text = str(value)
     named = [choice for choice in choices if choice.casefold() == text.strip(" .").casefold()]
     if not named:
-        named = [choice for choice in choices if _has_words(text, choice)]
+        named = [each for each in choices if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text, re.IGNORECASE)]
     if len(named) != 1:
         raise ValueError(f"{_quoted(value)} names {'none' if not named else 'several'} of {', '.join(choices)}")
     return int(named[0]) if all(map(str.isdecimal, choices)) else named[0]
-
-
-def _has_words(text: str, choice: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(choice)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _truth(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 The tables stand in `meaning.toml`. Two words are the same if they share a key.
 
->>> same("paid", "price"), same("begins", "end")
+>>> is_in(keys_of("paid"), keys_of("price")), is_in(keys_of("begins"), keys_of("end"))
 (True, False)
 """
 
@@ -89,18 +89,9 @@ def is_light(word: str) -> bool:
     return _plain(word) in LIGHT
 
 
-def same(first: str, second: str) -> bool:
-    """Whether two words in small letters mean the same."""
-    return are_same(keys_of(first), keys_of(second))
-
-
-def are_same(first: Keys, second: Keys) -> bool:
-    """Whether two words share a key, or one begins with the other and is little longer."""
-    return is_in(first, second)
-
-
 def is_in(word: Keys, vocabulary: Keys) -> bool:
-    """Whether a vocabulary, all keys of many words together, has the word."""
+    """Whether a vocabulary, the keys of one word or of many, has the word, or one little longer or shorter that begins
+    as it does."""
     if not word.isdisjoint(vocabulary):
         return True
     begun = {one[:_PREFIX]: one for one in word if len(one) >= _PREFIX and " " not in one}

@@ -29,8 +29,13 @@ _AMOUNTS = tuple(
     for asked, told in (
         (r"how (?:wide|high|tall|deep|far|thick)", _LENGTH),
         (r"how long", rf"{_LENGTH}|{_TIME}|\d{{4}}|\d:\d\d"),
+        (r"how old do(?:es)?", rf"{_TIME}|\bage\b"),
         (r"how old", rf"{_TIME}|\d{{4}}|\bage\b"),
-        (r"how (?:large|big)", r"\d ?(?:[kKMG]B|[km]m?[²2]|square|hectares?|acres?|people|inhabitants)\b|\d[\d,]{3,}"),
+        (
+            r"how (?:large|big)",
+            r"\d ?(?:[kKMG]B|[km]m?[²2]|square|hectares?|acres?|people|inhabitants)\b"
+            r"|\b(?!(?:1\d|20)\d\d\b)\d[\d,]{3,}\b(?! (?:pounds|euros|dollars|crowns)\b)",
+        ),
         (r"weighs?|how heavy", r"\d ?(?:k?g|mg|t|tonn?es?|tons?|lbs?|pounds?|ounces?|kilos?|gram\w*)\b"),
         (
             r"costs?|price|fee",

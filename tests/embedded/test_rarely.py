@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 LISTED: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("rarely.toml").read_text("utf-8"))
-MOST = 134
+MOST = 130
 """Rules that may be listed: lower it when some go."""
 
 

@@ -319,15 +319,15 @@ def test_a_state_of_a_step_makes_of_an_index_only_that_step_anew(
     texts = [f"{person} lived in {town}. {person} met a friend in {town}." for person, town in people]
     corpus = [Document(str(number), "", text) for number, text in enumerate(texts)]
     rows = [
-        {"summary": f"{person} lived in {town}, number {n}.", "questions": [f"Where did {person} live?"]}
+        {"elements": [f"{person} lived in {town}, number {n}."], "mentions": [person, town]}
         for person, town in people
         for n in range(4)
     ]
-    state = tmp_path / "questions.json"
+    state = tmp_path / "summaries.json"
     compile_program(
-        "question-generation",
+        "summary",
         rows,
-        method=Method("labeled", sizes=TOY),
+        method=Method("bootstrap", sizes=TOY),
         metric=lambda example, prediction: 1.0,
         resources=Resources(lm=models),
         out=state,
@@ -338,7 +338,7 @@ def test_a_state_of_a_step_makes_of_an_index_only_that_step_anew(
         report = build_index(corpus, tmp_path / "people.kraq", embedder=embedder, optimized=states)
         return {stage: usage.calls for stage, usage in report.usage.items()}
 
-    assert {"extract", "ask"} <= set(calls())
+    assert {"extract", "summarize"} <= set(calls())
     assert calls() == {}
-    assert set(calls(state)) == {"ask"}
+    assert set(calls(state)) == {"summarize"}
     assert calls(state) == {}

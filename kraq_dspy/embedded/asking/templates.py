@@ -50,8 +50,8 @@ _GOES_ON = re.compile(r"(He|She|It|Its)\b")
 _SEVERAL = frozenset(
     "band duo trio quartet quintet ensemble orchestra choir crew team club couple twins people peoples "  # noqa: SIM905
     "men women".split()
-)
-"""What several people are together."""
+) | {f"{person}s" for person in PEOPLE}
+"""What several people are together, "singers" among it."""
 _GATHERED = frozenset(["group", "family", "tribe", "clan"])
 """What several people are together, and other things, too: a family of plants."""
 _MAY_BE_SOMEBODY = re.compile(
@@ -92,11 +92,7 @@ def question_about(
     names = _by_weight(title, parts, body)
     if not names and title and not _FILE_NAME.fullmatch(title):
         names = [title]
-    if language_of_corpus != "en" and language_of("\n".join([summary, *passages])) == "en":
-        headings = headings_by_weight(passages, summary)
-        known = _english_question(names, parts, headings, passages, subject)
-        return known or NOTHING_NAMED
-    return _question(names, parts, summary, passages, subject)
+    return _question(names, parts, summary, passages, subject, is_plain=language_of_corpus == "en")
 
 
 def question_about_theme(passages: Sequence[str]) -> str:
@@ -175,37 +171,32 @@ def _question(
     text: str,
     passages: Sequence[str],
     subject: str = "",
+    *,
+    is_plain: bool = True,
 ) -> str:
-    language = language_of("\n".join([text, *passages]))
-    headings = headings_by_weight(passages, text)
-
-    if language != "en":
+    """Ask for what a heading announces, or what a sentence says about a name; else, if `is_plain`, about a topic."""
+    everything = "\n".join([text, *passages])
+    if language_of(everything) != "en":
         return NOTHING_NAMED
-    question = _english_question(names, parts, headings, passages, subject)
+    headings = headings_by_weight(passages, text)
+    question = _announced(headings, passages, subject_of(passages) or subject)
+    if not question:
+        openings = [part for passage in passages for part in sentences(parted(passage)[1])[:OPENING]]
+        question = _told(names, _titles_of(headings), [*parts, *openings])
     if question:
         return question
-    if not may_be_english("\n".join([text, *passages])):
+    if not is_plain or not may_be_english(everything):
         return NOTHING_NAMED
     if headings:
-        return _topic(headings[0], passages)
+        first = headings[0]  # its title may be in another language, as in a half-translated text
+        is_asked = is_english(first.title or first.text, first.text)
+        return topic_question(first, passages) if is_asked else NOTHING_NAMED
 
     named = [name for name in names if not _ODD_NAME.search(name)]
     named = named or [heading.text for heading in headings]
     if not named:
         return NOTHING_NAMED
     return plain_question([named[0], *_partners(named[0], named, parts)])
-
-
-def _english_question(
-    names: list[str],
-    parts: list[str],
-    headings: Sequence[Heading],
-    passages: Sequence[str],
-    subject: str,
-) -> str:
-    """Ask for what a heading announces, or what a sentence says about a name. Return "" if nothing fits."""
-    question = _announced(headings, passages, subject_of(passages) or subject)
-    return question or _told(names, _titles_of(headings), [*parts, *_openings(passages)])
 
 
 def _announced(headings: Sequence[Heading], passages: Sequence[str], subject: str) -> str:
@@ -217,26 +208,11 @@ def _announced(headings: Sequence[Heading], passages: Sequence[str], subject: st
     return ""
 
 
-def _openings(passages: Sequence[str]) -> list[str]:
-    """The sentences with which the passages begin."""
-    openings: list[str] = []
-    for passage in passages:
-        openings += sentences(parted(passage)[1])[:OPENING]
-    return openings
-
-
 def _titles_of(headings: Sequence[Heading]) -> dict[str, None]:
     """The headings as titles, without what tells namesakes apart: brackets, then a comma."""
     bare = [re.sub(r" \([^()]*\)$", "", heading.text) for heading in headings]
     before_comma = [title.partition(", ")[0] for title in bare]
     return dict.fromkeys([*bare, *before_comma])
-
-
-def _topic(heading: Heading, passages: Sequence[str]) -> str:
-    """The plain question after a heading; none if the title is in another language, as in a half-translated text."""
-    if not is_english(heading.title or heading.text, heading.text):
-        return NOTHING_NAMED
-    return topic_question(heading, passages)
 
 
 def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
@@ -246,7 +222,8 @@ def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
     for part, following in pairwise([*parts, ""]):
         name, question = _asked_of_sentence(part, following, titles)
         if 0 < len(question) <= LONGEST:
-            questions.append((_place_among(name, names), question))
+            places = (place for place, other in enumerate(names) if other in name or name in other)
+            questions.append((next(places, len(names)), question))
 
     _, question = min(questions, key=lambda placed: placed[0], default=(0, ""))
     return question
@@ -262,14 +239,6 @@ def _asked_of_sentence(part: str, following: str, titles: Collection[str]) -> tu
     if lived and _is_name(lived["name"]):
         return lived["name"], f"Who {'was' if lived['died'] else 'is'} {lived['name']}?"
     return "", ""
-
-
-def _place_among(name: str, names: Sequence[str]) -> int:
-    """The place of the first of `names` that is a part of the name, or has it for one."""
-    for place, other in enumerate(names):
-        if other in name or name in other:
-            return place
-    return len(names)
 
 
 def _about_defined(defined: Definition, part: str, following: str) -> str:
@@ -297,19 +266,12 @@ def _is_several(defined: Definition) -> bool:
     if defined.verb not in ("are", "were"):
         return False
     heads = {phrase.split()[-1].lower() for phrase in re.split(r" and |/", defined.kind) if phrase.strip()}
-    if not heads.isdisjoint(_SEVERAL) or any(_are_people(head) for head in heads):
+    if not heads.isdisjoint(_SEVERAL):
         return True
-    if heads.isdisjoint(_GATHERED):
-        return False
 
-    _, of, members = defined.thing.partition(f"{defined.kind} of ")
+    _, of, members = defined.thing.lower().partition(f"{defined.kind.lower()} of ")
     of_what = _NOT_OF_IT.split(members.partition(",")[0])[0].split()
-    return not of or (bool(of_what) and _are_people(of_what[-1].lower()))
-
-
-def _are_people(plural: str) -> bool:
-    """Whether a word in the plural is of people, "singers"."""
-    return plural in _SEVERAL or (plural.endswith("s") and plural.removesuffix("s") in PEOPLE)
+    return not heads.isdisjoint(_GATHERED) and (not of or not _SEVERAL.isdisjoint(of_what[-1:]))
 
 
 def _is_name(name: str) -> bool:

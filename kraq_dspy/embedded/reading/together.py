@@ -76,7 +76,6 @@ _FORMS = {
     "affects": _Form("How {does} {0} affect {1}?", 0, may_be_one=True),
     "uses": _Form("What {does} {0} use {1} for?", 0, may_be_one=True),
     "handles": _Form("What {does} {0} do with {1}?", 0, "verb", may_be_one=True),
-    "treats": _Form("What {does} {0} do to {1}?", 0, "verb"),
     "does": _Form("What {does} {0} {verb}?", 1),
     "said": _Form("What {does} {0} say about {1}?", 2, may_be_one=True),
     "effects of one verb": _Form("What {does} {0} {verb}?", 1, "object"),
@@ -177,7 +176,7 @@ def _keys(acts: Iterable[Act], tale: str, words: "_Words") -> Iterator[tuple[tup
         for form, name in forms:
             yield (form, tale, act.verb if form in _OF_ONE_VERB else "", name.casefold()), act
         if has_subject and has_object:
-            for form in _forms_of_two(act, words):
+            for form in _forms_of_two(act):
                 yield (form, tale, "", act.subject.casefold(), act.object.casefold()), act
 
 
@@ -240,15 +239,13 @@ def _forms_of_object(act: Act, tale: str) -> Iterator[str]:
         yield "caused"
 
 
-def _forms_of_two(act: Act, words: "_Words") -> Iterator[str]:
+def _forms_of_two(act: Act) -> Iterator[str]:
     if act.verb in AFFECTING:
         yield "affects"
     elif act.verb in _USED:
         yield "uses"
     if act.verb in _HANDLED:
         yield "handles"
-    elif act.verb not in UNASKED and words.is_doer(act.subject) and words.is_doer(act.object):
-        yield "treats"
 
 
 def _group(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evaluation import Evaluation, evaluate
@@ -62,7 +62,7 @@ def measure_diversity(
         return Metric(measure, lambda _, found: diversity_of(space, found.hits, communities)[measure], needs=())
 
     recall = ["recall"] if any(example.supporting_ids for example in examples) else []
-    title = f"{k} passages, communities of level {level}"
+    title = f"{counted(k, 'passage')}, communities of level {level}"
     metrics: list[str | Metric] = [*map(metric, MEASURES), *recall]
     return evaluate(
         retrievers, examples, metrics, space=space, k=k, concurrency=1, seed=seed, title=title, progress=progress

@@ -273,4 +273,4 @@ def test_a_stream_that_two_tasks_read_opens_and_closes_its_cancel_scopes_in_one(
 
 def api_of(app: Any) -> Any:
     """The `Api` behind an application, for what it counts."""
-    return app.app.app.app.state.api
+    return app.app.app.state.api

@@ -64,7 +64,7 @@ def test_a_client_that_left_frees_the_only_place(stream: bool, poets: Path, monk
             body = b'{"question": "Who?", "stream": %s}' % (b"true" if stream else b"false")
             head = b"POST /api/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             client.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            while not app.app.app.app.state.api.slots.in_use:
+            while not app.app.app.state.api.slots.in_use:
                 time.sleep(0.02)
             client.close()
             answer = httpx.post(f"{address}/api/ask", json={"question": "Quick?"}, timeout=PATIENCE_S)

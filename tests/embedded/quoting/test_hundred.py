@@ -22,6 +22,6 @@ def test_nine_in_ten_of_what_the_text_tells_are_quoted(scored: list[Scored]) -> 
     assert counts(told)["quoted"] + counts(told)["short"] >= len(told) * 9 / 10
 
 
-def test_two_in_three_of_what_the_text_does_not_tell_are_declined(scored: list[Scored]) -> None:
+def test_five_in_six_of_what_the_text_does_not_tell_are_declined(scored: list[Scored]) -> None:
     of_unanswerable = [each for each in scored if not each.asked.short]
-    assert counts(of_unanswerable)["declined"] >= len(of_unanswerable) * 2 / 3
+    assert counts(of_unanswerable)["declined"] >= len(of_unanswerable) * 5 / 6

@@ -153,7 +153,7 @@ def test_a_table_tells_what_it_costs_before_it_asks(toy: Toy, data: Path, tmp_pa
     alone.run(table, data=data, tokens=None, limit=2, out=tmp_path / "out", tell=told.append)
     assert told == [
         "hotpotqa-lighthouses: 1 question and 2 systems, of whose answers 0 are there; at least 4 calls to answer and "
-        "judge the others. 1 index is to be made of 3 documents: about 8 calls.",
+        "judge the others. 1 index is to be made of 3 documents: about 7 calls.",
         "hotpotqa-lighthouses: 2 questions and 2 systems, of whose answers 2 are there; at least 4 calls to answer and "
         "judge the others. Its indexes are there.",
     ]

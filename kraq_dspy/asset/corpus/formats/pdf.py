@@ -54,7 +54,8 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
         if len(document) > _MOST_PAGES:
             yield BadRow(
-                f"The PDF has {len(document):,} pages, of which the first {_MOST_PAGES:,} are used. Split it.", "pages"
+                f"The PDF has {counted(len(document), 'page')}, of which the first {_MOST_PAGES:,} are used. Split it.",
+                "pages",
             )
         title = " ".join(normalised(document.get_metadata_value("Title")).split())
         headings = _headings(document, texts)
