@@ -14,7 +14,7 @@ from kraq_dspy.eval.summary import summarise
 from kraq_dspy.papers.catalogue import papers_tables, setups
 from kraq_dspy.papers.tables.table import DEFINITIONS, read_table
 from kraq_dspy.programs import KRAQ
-from kraq_dspy.settings import ROLES, Settings
+from kraq_dspy.settings import ROLES, QuestionSettings, Settings
 from tests.papers.tables.conftest import Toy
 
 NO_ROLES = {"encoder", "bertscore", "instructed", "summariser"}
@@ -84,8 +84,9 @@ class Instructions(BaseCallback):  # type: ignore[misc]
 def test_a_run_asks_the_pipeline_the_programs_and_the_judge_with_the_papers_instructions(toy: Toy) -> None:
     table = toy.table("combined", metrics=("judge",)).as_in_paper()
     instructions = Instructions()
+    asking = Settings(questions=QuestionSettings(asked_by="model"))
     with dspy.context(callbacks=[instructions]):
-        toy.run(dataclasses.replace(table, systems=table.systems[:1]), limit=1)
+        toy.run(dataclasses.replace(table, systems=table.systems[:1]), limit=1, settings=asking)
     prompts = setups()["kraq"].prompts
     for name in ("ExtractElements", "SummarizeCommunity", "GenerateQuestion", "AnswerQuestion", "JudgeAnswer"):
         assert any(" ".join(prompts[name].split()) in given for given in instructions.given), name
