@@ -218,6 +218,13 @@ def test_an_open_sheet_repeats_hides_and_merges(tmp_path: Path) -> None:
     )
 
 
+def test_an_open_sheet_reads_text_inside_links_and_spans(tmp_path: Path) -> None:
+    inside = "The <text:a>ferry <text:span>Alma</text:span></text:a><text:s/>sails."
+    rows = f"<table:table-row>{cell('Note')}</table:table-row><table:table-row>{cell(inside)}</table:table-row>"
+    document = only_document(write(tmp_path, "a.ods", ods(f'<table:table table:name="a">{rows}</table:table>')))
+    assert document.text.endswith("The ferry Alma sails.")
+
+
 @pytest.mark.parametrize("attributes", ["number-columns-repeated", "number-rows-repeated"])
 def test_a_text_repeated_without_end_costs_its_file_alone(tmp_path: Path, attributes: str) -> None:
     inside = cell("The ferry sails.", f'table:{attributes}="9999999999"' if "columns" in attributes else "")

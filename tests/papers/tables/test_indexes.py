@@ -93,3 +93,9 @@ def test_the_fingerprint_follows_what_the_index_is_made_of() -> None:
     assert len(marks) == 2
     speed = dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=1))
     assert fingerprint(poets(), speed) == own
+
+
+def test_an_index_by_other_prompts_is_another_one() -> None:
+    own, asked = Settings(), {"GenerateQuestion": "Ask a question."}
+    assert fingerprint(poets(), own, prompts={}) == fingerprint(poets(), own)
+    assert fingerprint(poets(), own, prompts=asked) != fingerprint(poets(), own)
