@@ -92,8 +92,8 @@ def _bundled(shared: Sequence[str]) -> Iterator[str]:
 def _names_of(options: Sequence[str]) -> list[str]:
     """The options in backquotes, whole bundles by their names."""
     whole = {title: names for title, names in BUNDLES.items() if set(names) <= set(options)}
-    left = [f"`{option}`" for option in options if option not in set(itertools.chain(*whole.values()))]
-    return [*whole, *left]
+    others = [f"`{option}`" for option in options if option not in set(itertools.chain(*whole.values()))]
+    return [*whole, *others]
 
 
 def _name(row: str) -> str:

@@ -168,9 +168,7 @@ def _one_of_two(question: str, evidence: Sequence[Evidence], passages: Sequence[
         wants_more = is_more.search(question) is not None
         if wants_more != (is_less.search(question) is not None):
             amounts = [_first_amount(pattern, account) for account in accounts]
-            is_told_of_both = all(amounts) and amounts[0] != amounts[1]
-            place = int((amounts[0] < amounts[1]) == wants_more)
-            return Reply(names[place] if is_told_of_both else "", shown)
+            return Reply(_by_amount(names, amounts, wants_more=wants_more), shown)
 
     if _MORE.search(question):
         return Reply("", shown)
@@ -212,6 +210,13 @@ def _told_of(name: str, passages: Sequence[str]) -> list[str]:
 def _bare(title: str) -> str:
     """The words of a title in small letters, without what tells it from others."""
     return " ".join(re.findall(r"\w+", BRACKETED.sub("", title.strip()).casefold())).removeprefix("the ")
+
+
+def _by_amount(names: Sequence[str], amounts: Sequence[float], *, wants_more: bool) -> str:
+    """The name with the larger or the smaller amount; "" where they do not differ, or one has none."""
+    if not all(amounts) or amounts[0] == amounts[1]:
+        return ""
+    return names[int((amounts[0] < amounts[1]) == wants_more)]
 
 
 def _first_amount(pattern: re.Pattern[str], account: Sequence[str]) -> float:

@@ -96,9 +96,7 @@ class EmbeddedEngine(SharedByCopies):
         kind, choices = task.outputs[name], task.choices.get(name, ())
         annotation = task.annotations.get(name, "list[str]")
         if len(task.inputs) == 1 and kind != "str" and annotation not in ("list", "list[str]"):
-            return _everything(
-                task
-            )  # what the text says itself, or an error of `fitted`: nothing tells how likely it is
+            return _everything(task)  # what the text says itself, or an error of `fitted`
         is_asked = "question" in task.inputs and len(task.inputs) > 1
         if is_asked and kind in ("int", "float", "union", "optional"):
             return self._guessed_text(task)
@@ -112,8 +110,7 @@ class EmbeddedEngine(SharedByCopies):
         if chosen is not None:
             return chosen
         if kind == "list":
-            every_sentence = sentences(_everything(task))
-            return list(dict.fromkeys(entry for part in every_sentence for entry in names_in(part)))
+            return _names_of(task)
         if is_asked or kind == "str":
             return self._guessed_text(task)
         raise ModelError(
@@ -145,6 +142,10 @@ def _chosen(choices: Sequence[str], share: float) -> int | str | None:
     if verdicts.keys() == {"yes", "no"}:
         return verdicts["yes" if share >= 0.5 else "no"]
     return None
+
+
+def _names_of(task: Task) -> list[str]:
+    return list(dict.fromkeys(name for part in sentences(_everything(task)) for name in names_in(part)))
 
 
 def _everything(task: Task) -> str:

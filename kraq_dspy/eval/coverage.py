@@ -1,7 +1,7 @@
 """Tells which parts of an index a set of questions never touches, by the communities of the passages that they find."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,10 +102,8 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
     touched: Counter[str] = Counter()
     far, on_topic = [], []
     for example in examples:
-        if example.id in passages_of:
-            places = {place_of[chunk_id] for chunk_id in passages_of[example.id]}
-        else:
-            places = set[str]().union(*(of_document.get(document, ()) for document in example.supporting_ids))
+        near = passages_of.get(example.id)
+        places = _places_of_evidence(example, of_document) if near is None else {place_of[id] for id in near}
         touched.update(places)
         if places:
             on_topic.append(example)
@@ -121,6 +119,10 @@ def coverage_of(space: Workspace, examples: Sequence[Example], *, about: float =
     anticipated = _near(space, index.question_vectors, on_topic, 1, NEAR, filters={"source": "kraq"})
     unanticipated = tuple(id for id, questions in anticipated.items() if not questions)
     return Coverage(tuple(rows), len(examples), refused, tuple(far), unanticipated)
+
+
+def _places_of_evidence(example: Example, of_document: Mapping[str, Collection[str]]) -> set[str]:
+    return set[str]().union(*(of_document.get(document, ()) for document in example.supporting_ids))
 
 
 def _places_of_passages(broadest: Iterable[Community], chunks: Iterable[Chunk]) -> dict[str, str]:

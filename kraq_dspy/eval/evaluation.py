@@ -288,6 +288,13 @@ def _with_known_documents(
     return with_known_documents(examples, lambda ids: index.known(Document, ids), required=required)
 
 
+def _answer_metrics(systems: Sequence[AskedSystem], *, has_answers: bool, knows_passages: bool) -> list[str]:
+    if not any(system.answers for system in systems):
+        return []
+    names = ["token_f1", "exact_match", "substring_match"] if has_answers else []
+    return [*names, "grounded"] if knows_passages else names
+
+
 def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str]:
     """Return what can be said without a model, with the gold data that the questions have; of recorded answers over all
     passages that they were read from.
@@ -298,10 +305,7 @@ def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example],
     has_answers = any(example.answers for example in examples)
     knows_passages = not recorded or has_passages(examples)
     knows_documents = not recorded or has_document_ids(examples)
-    names: list[str] = []
-    if any(system.answers for system in systems):
-        names += ["token_f1", "exact_match", "substring_match"] if has_answers else []
-        names += ["grounded"] if knows_passages else []
+    names = _answer_metrics(systems, has_answers=has_answers, knows_passages=knows_passages)
     if knows_passages and knows_documents and any(example.supporting_ids for example in examples):
         names += ["recall", "mrr"] if recorded else [f"recall@{k}", f"mrr@{k}"]
     elif knows_passages and has_answers:

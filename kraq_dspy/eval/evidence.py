@@ -31,18 +31,12 @@ def with_known_documents(
         return list(examples), ""
 
     there = frozenset(known({spelling for name in names for spelling in (name, _plain(name), *_parts(name))}))
-    spelled = [
-        dataclasses.replace(
-            example, supporting_ids=tuple(id for name in example.supporting_ids for id in _known(name, there))
-        )
-        for example in examples
-    ]
+    spelled = [_spelled(example, there) for example in examples]
     lacking = dict.fromkeys(id for example in spelled for id in example.supporting_ids if id not in there)
     if not lacking:
         return spelled, ""
 
-    first = ", ".join(map(repr, list(lacking)[:_SHOWN]))
-    shown = f"{first}, ..." if len(lacking) > _SHOWN else first
+    shown = _listed(list(lacking))
     if not there:
         reason = f"The index has none of the documents that the questions name: {shown}."
         if required:
@@ -83,3 +77,13 @@ def _plain(name: str) -> str:
 
 def _parts(name: str) -> list[str]:
     return [plain for part in _BETWEEN_NAMES.split(name) if (plain := _plain(part))]
+
+
+def _spelled(example: Example, there: Collection[str]) -> Example:
+    ids = tuple(id for name in example.supporting_ids for id in _known(name, there))
+    return dataclasses.replace(example, supporting_ids=ids)
+
+
+def _listed(ids: Sequence[str]) -> str:
+    first = ", ".join(map(repr, ids[:_SHOWN]))
+    return f"{first}, ..." if len(ids) > _SHOWN else first

@@ -154,13 +154,7 @@ class ForeignSystem:
                 raise EvaluationError("The reply is empty.")
             return "\n\n".join(texts), texts
 
-        value = reply
-        if not isinstance(value, Mapping):
-            joined = reply if isinstance(reply, str) else "".join(reply)
-            try:
-                value = json.loads(joined)
-            except ValueError:
-                raise EvaluationError(f"The reply is no JSON: {_brief(joined)}") from None
+        value = reply if isinstance(reply, Mapping) else _json_of(reply)
         answer = " ".join(values_at(value, CHAT_ANSWER if self._is_chat else self.answer))
         texts = [text for text in values_at(value, self.texts) if text.strip()]
         before, items, _ = self.texts.partition("*")
@@ -308,3 +302,11 @@ def _filled(value: str) -> str:
 def _brief(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+
+
+def _json_of(reply: Any) -> Any:
+    joined = "".join(reply)
+    try:
+        return json.loads(joined)
+    except ValueError:
+        raise EvaluationError(f"The reply is no JSON: {_brief(joined)}") from None

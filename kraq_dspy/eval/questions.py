@@ -254,6 +254,18 @@ def _column(row: Mapping[str, Any], named: str, known: Sequence[str], place: str
     return str(first_column(row, known))
 
 
+def _columns_read(plain: Mapping[str, str], columns: QuestionColumns) -> dict[str, str]:
+    """The column of the question, of the answers and of the documents, of those that there are."""
+    read = {}
+    for what, named, known in zip(
+        ("question", "answers", "documents"), dataclasses.astuple(columns), (QUESTION, ANSWERS, DOCUMENTS), strict=True
+    ):
+        column = named or next((plain[name] for name in known if name in plain), "")
+        if column:
+            read[what] = column
+    return read
+
+
 def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) -> str:
     """Which columns were read as what, and which were not read; "" where all are read under a name that kraq knows.
 
@@ -265,14 +277,7 @@ def columns_note(examples: Sequence[Example], columns: QuestionColumns = FOUND) 
     if plain.keys() >= _OF_TEST_SETS:
         return ""  # a test set of kraq's own
 
-    read = {}
-    for what, named, known in zip(
-        ("question", "answers", "documents"), dataclasses.astuple(columns), (QUESTION, ANSWERS, DOCUMENTS), strict=True
-    ):
-        column = named or next((plain[name] for name in known if name in plain), "")
-        if column:
-            read[what] = column
-
+    read = _columns_read(plain, columns)
     others = {plain_name: name for plain_name, name in plain.items() if name not in read.values()}
     left = [name for plain_name, name in others.items() if plain_name not in _READ_ELSEWHERE]
     if not left and all(name in (*QUESTION, *ANSWERS, *DOCUMENTS) for name in read.values()):

@@ -85,8 +85,8 @@ def without_recorded(example: Example) -> Example:
     if names_answer_given(example.metadata):
         recorded.add("answer")
     left_out = {name for plain, name in plain_names(example.metadata).items() if plain in recorded}
-    kept = {name: value for name, value in example.metadata.items() if name not in left_out}
-    return dataclasses.replace(example, metadata=kept)
+    metadata = {name: value for name, value in example.metadata.items() if name not in left_out}
+    return dataclasses.replace(example, metadata=metadata)
 
 
 def texts_of(row: Mapping[Any, Any]) -> list[str] | None:

@@ -174,22 +174,22 @@ def is_covered(dataset: str, name: str) -> bool:
 def _table(
     paper: str, entry: Mapping[str, Any], parts: Mapping[str, Any], known: Mapping[str, PaperTable]
 ) -> PaperTable:
-    given = {name: value for name, value in entry.items() if name not in ("same_as", "rows", "columns", "percent")}
-    given |= {"paper": paper, "datasets": tuple(entry.get("datasets", ()))}
+    fields = {name: value for name, value in entry.items() if name not in ("same_as", "rows", "columns", "percent")}
+    fields |= {"paper": paper, "datasets": tuple(entry.get("datasets", ()))}
     if "theirs" in entry:
-        given["theirs"] = tuple(tuple(row) for row in entry["theirs"])
+        fields["theirs"] = tuple(tuple(row) for row in entry["theirs"])
     if "same_as" in entry:
         same = known[entry["same_as"]]
         command = f"kraq bench {entry['id']}" if same.definition else same.command
-        return dataclasses.replace(same, **given | {"command": command, "datasets": same.datasets})
+        return dataclasses.replace(same, **fields | {"command": command, "datasets": same.datasets})
 
     rows = _parts(entry.get("rows", ()), parts)
     columns = _parts(entry.get("columns", ()), parts)
     if of_rows := tuple(dict.fromkeys(row.dataset for row in rows if row.dataset)):
-        given["datasets"] = of_rows
+        fields["datasets"] = of_rows
     if entry.get("percent"):
         columns = tuple(dataclasses.replace(column, percent=True) for column in columns)
-    table = PaperTable(**{"command": f"kraq bench {entry['id']}", **given}, rows=rows, columns=columns)
+    table = PaperTable(**{"command": f"kraq bench {entry['id']}", **fields}, rows=rows, columns=columns)
     if table.theirs and [len(row) for row in table.theirs] != [len(columns)] * len(rows):
         raise ConfigError(
             f"{table.id}: the printed figures are no grid of {counted(len(rows), 'row')} and "

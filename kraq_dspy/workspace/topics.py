@@ -101,6 +101,13 @@ def asking_first(questions: Iterable[Question], topic_by_id: Mapping[str, str]) 
     return sorted(questions, key=place)
 
 
+def _of_examples(index: Index, questions: Iterable[Question]) -> dict[str, Community]:
+    """The communities of which the question is an example, by its id."""
+    community_by_question = {each.id: each.community_id for each in questions if is_example(each) and each.community_id}
+    communities = index.get(Community, list(community_by_question.values()))
+    return dict(zip(community_by_question, communities, strict=True))
+
+
 def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
     """Return what the groups are about that their question does not stand for, by the question's id.
 
@@ -109,9 +116,7 @@ def topics(index: Index, questions: Iterable[Question]) -> dict[str, str]:
     """
     questions = list(questions)
     broad = broad_by_template(index, questions)
-    examples = [each for each in questions if is_example(each) and each.community_id and each.id not in broad]
-    of_examples = index.get(Community, [each.community_id for each in examples if each.community_id])
-    broad |= {each.id: community for each, community in zip(examples, of_examples, strict=True)}
+    broad |= _of_examples(index, [question for question in questions if question.id not in broad])
     if not broad:
         return {}
     member_ids = {entity_id for community in broad.values() for entity_id in community.entity_ids}

@@ -30,10 +30,10 @@ def changes(texts: dict[str, str]) -> Changes:
 
 
 def test_a_year_is_put_for_an_earlier_one() -> None:
-    made = change("What did the town of Orr buy in 1902?", TEXTS)
-    assert made is not None
-    assert made[0] == "1902"
-    assert 1890 <= int(made[1]) <= 1900
+    changed = change("What did the town of Orr buy in 1902?", TEXTS)
+    assert changed is not None
+    assert changed[0] == "1902"
+    assert 1890 <= int(changed[1]) <= 1900
 
 
 def test_a_name_is_put_for_one_of_its_kind_that_stands_apart() -> None:
@@ -41,9 +41,9 @@ def test_a_name_is_put_for_one_of_its_kind_that_stands_apart() -> None:
 
 
 def test_a_change_that_some_passage_says_is_none() -> None:
-    said = {**TEXTS, "b": "Nora Quill sold the mill of Orr to weavers, too."}
+    texts = {**TEXTS, "b": "Nora Quill sold the mill of Orr to weavers, too."}
     assert change("What did Ada Bell sell to weavers of Orr?", TEXTS, ("Ada Bell",)) is not None
-    assert change("What did Ada Bell sell to weavers of Orr?", said, ("Ada Bell",)) is None
+    assert change("What did Ada Bell sell to weavers of Orr?", texts, ("Ada Bell",)) is None
 
 
 def test_nobody_is_put_for_who_spoke_since_the_sentences_of_a_turn_do_not_name_the_speaker() -> None:
@@ -52,6 +52,6 @@ def test_nobody_is_put_for_who_spoke_since_the_sentences_of_a_turn_do_not_name_t
 
 
 def test_what_is_put_in_leaves_longer_words_that_have_the_same_letters() -> None:
-    said = changes({**TEXTS, "d": "Six cabins belong to the tenants."})
-    assert said.is_said("Which tenants had ten cabins?", "ten", "six")
-    assert not said.is_said("Which tenants had ten boats?", "ten", "six")
+    swaps = changes({**TEXTS, "d": "Six cabins belong to the tenants."})
+    assert swaps.is_said("Which tenants had ten cabins?", "ten", "six")
+    assert not swaps.is_said("Which tenants had ten boats?", "ten", "six")

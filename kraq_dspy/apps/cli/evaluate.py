@@ -96,10 +96,7 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
             metrics = self.metric or None
             if thresholds:
                 metrics = self.with_judged(metrics or default_metrics(systems, examples, self.asked_k), thresholds)
-            if self.optimized:
-                programs = [space.make_program(each.choice) for each in systems if each.choice is not None]
-                judges = [JUDGED[name]() for name in metrics or () if name in JUDGED]
-                self.require_asked("eval", programs=[*programs, *judges])
+            self._require_optimized(space, systems, metrics or ())
             title = f"{self.index_dir.resolve().stem}-{self.questions.name.partition('.')[0]}"
             folder = self.out or place_of(title, systems, metrics, [*examples, *human], space, Path("runs"))
             self.prepare_place(folder)
@@ -111,6 +108,13 @@ class EvalIndex(TakesStates, Reads, ScoresQuestions):
                 )  # fmt: skip
 
         self.show_and_judge(result, folder, thresholds)
+
+    def _require_optimized(self, space: Workspace, systems: Sequence[AskedSystem], metrics: Sequence[str]) -> None:
+        """Raises ConfigError for an optimized program that no system and no judge asks."""
+        if self.optimized:
+            programs = [space.make_program(each.choice) for each in systems if each.choice is not None]
+            judges = [JUDGED[name]() for name in metrics if name in JUDGED]
+            self.require_asked("eval", programs=[*programs, *judges])
 
     @property
     def asked_k(self) -> int:

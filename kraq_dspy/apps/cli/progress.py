@@ -132,8 +132,8 @@ def show_report(report: BuildReport, *, json: bool) -> None:
     if json:
         print_json(report)
         return
-    made = [("passages" if kind == "chunks" else kind, count) for kind, count in report.counts.items()]
-    output.print(grid(f"{report.path} in {report.seconds:.1f} s", ("made", "count"), made, right=["count"]))
+    counts = [("passages" if kind == "chunks" else kind, count) for kind, count in report.counts.items()]
+    output.print(grid(f"{report.path} in {report.seconds:.1f} s", ("made", "count"), counts, right=["count"]))
     if report.usage:
         with_tokens = has_tokens(report.models.values())
         rows = [(label(stage), *usage_cells(usage, with_tokens)) for stage, usage in report.usage.items()]

@@ -1,6 +1,6 @@
 """Lists the representative questions of an index: `kraq questions`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from rich.text import Text
@@ -42,12 +42,7 @@ class ListQuestions(Scoped):
 
     def run(self) -> None:
         if self.starters is not None:
-            with self.readable(self.index_dir) as index:
-                chosen = starters(index, self.starters)
-            if self.json:
-                print_json([each.to_json() for each in SuggestedQuestion.all_of(chosen)])
-            else:
-                show_suggested(chosen, f"{self.index_dir} answers, among others:" if chosen else "No questions here.")
+            self._show_starters(self.starters)
             return
         with self.readable(self.index_dir) as index:
             listed = list(index.questions(self.level, source=self.source))
@@ -65,11 +60,24 @@ class ListQuestions(Scoped):
         if self.json:
             print_json([ListedQuestion.of(each, topic_by_id.get(each.id, "")).to_json() for each in listed])
             return
+        self._show(listed, topic_by_id, passage_of)
+
+    def _show(
+        self, listed: Sequence[Question], topic_by_id: Mapping[str, str], passage_of: Mapping[str, Chunk]
+    ) -> None:
         if not listed:
             say("No questions here." if self.level is None else f"No questions on level {self.level}.")
         for question in listed:
             topic = "" if self.personal else topic_by_id.get(question.id, "")  # it would hide what is looked for
             _show_question(question, topic, passage_of, is_long=self.long)
+
+    def _show_starters(self, most: int) -> None:
+        with self.readable(self.index_dir) as index:
+            chosen = starters(index, most)
+        if self.json:
+            print_json([each.to_json() for each in SuggestedQuestion.all_of(chosen)])
+        else:
+            show_suggested(chosen, f"{self.index_dir} answers, among others:" if chosen else "No questions here.")
 
 
 def _show_question(question: Question, topic: str, passage_of: Mapping[str, Chunk], *, is_long: bool) -> None:

@@ -89,16 +89,7 @@ class RunTable(Builds):
     json: Json = False
 
     def run(self) -> None:
-        definition = read(self.table)
-        if self.table.endswith(".toml"):
-            self._require_agreed_table(Path(self.table), definition)
-        if self.baseline is not None:
-            definition = definition.against(self.baseline)
-        for state in self.optimized or ():
-            definition = definition.with_state(state)
-        if self.concurrency is not None:
-            definition = dataclasses.replace(definition, concurrency=self.concurrency)
-        definition = without_metrics(with_metrics(definition, self.judge, self.metric or ()), self.without or ())
+        definition = self._definition()
         settings = self.settings()
         names = dataset_names(self.data, self.dataset or (), definition.datasets)
         samples: dict[str, int | None] = {}
@@ -129,6 +120,19 @@ class RunTable(Builds):
         with Bars(settings, quiet=self.json) as bars:
             run_table(definition, names, settings, options, bars)
         require_rows(make_report(options.out, None, self.seed, json=self.json).runs)
+
+    def _definition(self) -> EvalTable:
+        """The table as it stands in its file, with what the options change."""
+        definition = read(self.table)
+        if self.table.endswith(".toml"):
+            self._require_agreed_table(Path(self.table), definition)
+        if self.baseline is not None:
+            definition = definition.against(self.baseline)
+        for state in self.optimized or ():
+            definition = definition.with_state(state)
+        if self.concurrency is not None:
+            definition = dataclasses.replace(definition, concurrency=self.concurrency)
+        return without_metrics(with_metrics(definition, self.judge, self.metric or ()), self.without or ())
 
     def _require_agreed_table(self, path: Path, table: EvalTable) -> None:
         """Raises UntrustedError for servers, models and code that the file names, and which nobody agreed to."""

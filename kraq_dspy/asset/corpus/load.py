@@ -118,6 +118,14 @@ def cleaned_document(
     return dataclasses.replace(document, text=result.text, headings=result.headings, left_out=left_out)
 
 
+def _count_lines(root: Path, settings: ReadSettings, repeated: RepeatedLines) -> None:
+    for file in find_files(root):
+        if isinstance(file, CorpusFile) and not file.source.lower().endswith(NO_PAGES):
+            for row in _read(file, settings):
+                if isinstance(row, Row):
+                    repeated.add(row.text, row.linked)
+
+
 def _load(
     root: Path,
     settings: ReadSettings,
@@ -126,11 +134,7 @@ def _load(
 ) -> Iterator[Document | Failure]:
     of_labels = earlier.labels.path if isinstance(earlier.labels, LabelsFile) else None
     if repeated is not None:
-        for file in find_files(root):
-            if isinstance(file, CorpusFile) and not file.source.lower().endswith(NO_PAGES):
-                for row in _read(file, settings):
-                    if isinstance(row, Row):
-                        repeated.add(row.text, row.linked)
+        _count_lines(root, settings, repeated)
 
     first_failure: Failure | None = None
     n_failures = 0

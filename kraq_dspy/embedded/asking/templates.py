@@ -191,12 +191,8 @@ def _question(
         first = headings[0]  # its title may be in another language, as in a half-translated text
         is_asked = is_english(first.title or first.text, first.text)
         return topic_question(first, passages) if is_asked else NOTHING_NAMED
-
     named = [name for name in names if not _ODD_NAME.search(name)]
-    named = named or [heading.text for heading in headings]
-    if not named:
-        return NOTHING_NAMED
-    return plain_question([named[0], *_partners(named[0], named, parts)])
+    return plain_question([named[0], *_partners(named[0], named, parts)]) if named else NOTHING_NAMED
 
 
 def _announced(headings: Sequence[Heading], passages: Sequence[str], subject: str) -> str:

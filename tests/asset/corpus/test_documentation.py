@@ -212,8 +212,8 @@ def test_a_short_table_and_one_without_names_stay_tables(tmp_path: Path) -> None
 
 
 def test_the_corner_of_a_long_table_needs_no_name() -> None:
-    told = as_documented("| | Child | Adult |\n|---|---|---|\n" + "| R1 | 2 | 4 |\n" * 200)
-    assert told.splitlines()[0] == "R1; Child: 2; Adult: 4"
+    text = as_documented("| | Child | Adult |\n|---|---|---|\n" + "| R1 | 2 | 4 |\n" * 200)
+    assert text.splitlines()[0] == "R1; Child: 2; Adult: 4"
 
 
 def test_a_table_in_code_stays_as_it_is() -> None:

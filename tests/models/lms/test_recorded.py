@@ -15,6 +15,7 @@ from kraq_dspy.extend import Backoff, KraqAdapter
 from kraq_dspy.models.lms.envelope import flaws_heard
 from kraq_dspy.models.lms.logprobs import field_logprobs
 from kraq_dspy.settings import RoleSettings
+from kraq_dspy.signatures.pipeline import without_findings
 from tests.models.lms.conftest import Reply, ScriptedServer
 
 RECORDED = Path(__file__).resolve().parents[2] / "recorded"
@@ -41,6 +42,13 @@ def test_a_recorded_reply_is_read_as_it_was_then_or_better(name: str, row: dict[
     assert set(values) == set(signature.output_fields)
     for field, count in row["items"].items():
         assert len(values[field]) >= count, field
+
+
+def test_a_recorded_summary_without_findings_is_read() -> None:
+    row = json.loads((RECORDED / "short" / "SummarizeCommunity.jsonl").read_text("utf-8"))
+    values = KraqAdapter().parse(without_findings(), row["reply"])
+    assert values.keys() == {"title", "summary"}
+    assert "Jonas Berg is the keeper of the light" in values["summary"]
 
 
 @pytest.mark.parametrize("line", (RECORDED / "torn" / "qwen2.5-coder-0.5b.jsonl").read_text("utf-8").splitlines())

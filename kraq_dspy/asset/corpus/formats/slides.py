@@ -194,15 +194,20 @@ def _in_reading_order(shapes: Sequence[Any]) -> list[Any]:
     return [shape for row in rows for shape in sorted(row, key=lambda shape: shape.left or 0)]
 
 
+def _labels_of(plot: Any) -> list[str]:
+    labels = [on_one_line(" ".join(map(str, path))) for path in plot.categories.flattened_labels]
+    code = _format_of(plot, "c:cat")
+    if code == "General":
+        return labels
+    return [shown(float(label), code) if _is_number(label) else label for label in labels]
+
+
 def _lines_of_chart(chart: Any) -> Iterator[str]:
     """The title, then a line for each category with its value in each series, as the chart's own table keeps them."""
     if chart.has_title and chart.chart_title.has_text_frame:
         yield on_one_line(chart.chart_title.text_frame.text)
     for plot in chart.plots:
-        labels = [on_one_line(" ".join(map(str, path))) for path in plot.categories.flattened_labels]
-        if (code := _format_of(plot, "c:cat")) != "General":
-            labels = [shown(float(label), code) if _is_number(label) else label for label in labels]
-
+        labels = _labels_of(plot)
         values: dict[str, list[str]] = {label: [] for label in labels}
         for series in plot.series:
             name, code = on_one_line(series.name or ""), _format_of(series, "c:val | .//c:yVal")
