@@ -69,7 +69,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     `--dist loadgroup` would do so with marks, but pytest-xdist 3.8 writes them where pytest 9.2 no longer reads them.
     """
-    from xdist.scheduler import LoadScopeScheduling
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     class InGroups(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
