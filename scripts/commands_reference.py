@@ -1,19 +1,23 @@
-"""Writes docs/reference/commands.md from the commands themselves: `python scripts/commands_reference.py`."""
+"""Writes what help shows, and docs/reference/commands.md, from the commands: `python scripts/commands_reference.py`."""
 
 import inspect
 import itertools
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import typer
 from typer.main import get_command
 
-from kraq_dspy.apps.cli.commands import COMMANDS
+from kraq_dspy.apps.cli.commands import COMMANDS, HELP, Help, load, with_options
 from kraq_dspy.apps.cli.program import make_app
 
-FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "docs" / "reference" / "commands.md"
+HELP_FILE = ROOT / "kraq_dspy" / "apps" / "cli" / "help.json"
 
 HEAD = """# Commands
 
@@ -35,6 +39,47 @@ BUNDLES = {
     "encoder": ("--encoder", "--encoder-api-base"),
 }  # fmt: skip
 """Options that commands share as a whole, by a name for all of them."""
+
+VALUES = {
+    "<int range>": "N", "<int>": "N", "<float range>": "X", "<float>": "X",
+    "<str>": "TEXT", "<list[str]>": "TEXT ...", "<path>": "PATH",
+}  # fmt: skip
+"""What stands for a value in place of typer's name of its type."""
+
+
+def help_of_commands() -> dict[str, Help]:
+    """Help of every command, by its place."""
+    members = itertools.chain(*(members.values() for members in COMMANDS.values()))
+    places = [[each] if isinstance(each, str) else [*each.commands.values()] for each in members]
+    return {place: _help(place) for place in sorted(itertools.chain(*places))}
+
+
+def written(commands: Mapping[str, Help]) -> str:
+    """The file of help."""
+    return json.dumps({place: asdict(each) for place, each in commands.items()}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _help(place: str) -> Help:
+    command = with_options(place)
+    context = typer.Context(command, info_name=place)
+    usage: list[str] = []
+    rows = []
+    for each in _named_values(command.params):
+        if each.param_type_name == "argument":
+            usage += each.get_usage_pieces(context)
+            rows.append(["Arguments", each.metavar or each.name.upper(), each.help])
+        else:
+            rows.append([each.rich_help_panel or "Options", *each.get_help_record(context)])
+    paragraphs = (load(place).__doc__ or "").split("\n\n")  # whose lines the terminal wraps
+    return Help("\n\n".join(" ".join(part.split()) for part in paragraphs), usage, rows)
+
+
+def _named_values(params: list[Any]) -> list[Any]:
+    """The arguments and options, each with a name for its value."""
+    for each in params:
+        if each.param_type_name == "option":
+            each.metavar = each.metavar or VALUES.get(each.display_type(None))
+    return params
 
 
 def reference() -> str:
@@ -58,9 +103,13 @@ def reference() -> str:
 
 
 def _load(group: Any) -> None:
-    """Import the modules of all commands, so that their options and help are there."""
+    """Import the modules of all commands, so that their options are there."""
     for member in group.commands.values():
-        _load(member) if hasattr(member, "commands") else member.load()
+        if hasattr(member, "commands"):
+            _load(member)
+        else:
+            member.load()
+            _named_values(member.params)
 
 
 def _rows_of_leaves(command: Any, words: str) -> list[list[str]]:
@@ -150,6 +199,7 @@ def _rows(parameters: Any, context: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    FILE.parent.mkdir(parents=True, exist_ok=True)
+    HELP.update(help_of_commands())  # before the program is made, which takes it
+    HELP_FILE.write_text(written(help_of_commands()), "utf-8")
     FILE.write_text(reference(), "utf-8")
-    print(FILE)
+    print(HELP_FILE, FILE, sep="\n")

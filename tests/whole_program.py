@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from kraq_dspy.apps.cli.commands import COMMANDS, Command
+from kraq_dspy.apps.cli.commands import COMMANDS, Runnable, load
 from kraq_dspy.apps.cli.program import make_app
 
 app = make_app()
 
 
-def all_commands() -> Iterator[tuple[str, Command]]:
+def all_commands() -> Iterator[tuple[str, type[Runnable]]]:
     """Every command under its name, of one word or two."""
     for members in COMMANDS.values():
         for name, member in members.items():
-            if isinstance(member, Command):
-                yield name, member
+            if isinstance(member, str):
+                yield name, load(member)
             else:
-                yield from ((f"{name} {word}", each) for word, each in member.commands.items())
+                yield from ((f"{name} {word}", load(each)) for word, each in member.commands.items())

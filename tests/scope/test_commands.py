@@ -35,8 +35,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_command_that_opens_an_index_says_who_asks_or_is_its_owner_s() -> None:
     unscoped = set()
-    for name, entry in all_commands():
-        command: Any = entry.load()
+    for name, loaded in all_commands():
+        command: Any = loaded
         opens_index = "index_dir" in {field.name for field in fields(command)}
         if opens_index and not issubclass(command, Owner):
             unscoped.add(name)

@@ -10,21 +10,26 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.commands import Command
-from tests.whole_program import all_commands, app
+from tests.whole_program import app
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_the_reference_is_what_the_code_says() -> None:
+@pytest.fixture(scope="module")
+def writer() -> Any:
+    """`scripts/commands_reference.py`, which writes help and the page."""
     spec = importlib.util.spec_from_file_location("commands_reference", ROOT / "scripts" / "commands_reference.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8") == module.reference(), (
-        "run: python scripts/commands_reference.py"
-    )
+    return module
+
+
+def test_the_reference_and_help_are_what_the_code_says(writer: Any) -> None:
+    again = "run: python scripts/commands_reference.py"
+    assert writer.FILE.read_text("utf-8") == writer.reference(), again
+    assert writer.HELP_FILE.read_text("utf-8") == writer.written(writer.help_of_commands()), again
 
 
 def commands(command: object, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -55,14 +60,6 @@ def test_help_fits_into_80_columns_and_cuts_no_address(words: tuple[str, ...]) -
 def test_help_is_a_screen_of_24_lines(words: tuple[str, ...]) -> None:
     shown = CliRunner().invoke(app, [*words, "--help"], terminal_width=98).stdout  # click leaves two columns free
     assert len(shown.splitlines()) <= 24, shown
-
-
-@pytest.mark.parametrize(
-    ("name", "entry"), list(all_commands()), ids=lambda each: each if isinstance(each, str) else ""
-)
-def test_the_list_of_commands_says_what_the_command_itself_says_first(name: str, entry: Command) -> None:
-    first = (entry.load().__doc__ or "").partition("\n\n")[0]
-    assert entry.help == " ".join(first.split())
 
 
 PRINTED = re.compile(r"`kraq ([a-z]+)|\bcommand\([\"']([a-z]+)")
