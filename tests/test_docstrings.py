@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ PLACES = (
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
+@cache
 def callables() -> dict[str, Any]:
     """Public classes and functions of more than one argument, each once, by their names."""
     found: dict[str, Any] = {}
@@ -66,7 +68,8 @@ def described(value: Any) -> Iterator[str]:
 
 
 def lacking(name: str, value: Any) -> list[str]:
-    lost = [argument for argument in arguments(value) if argument not in set(described(value))]
+    found = set(described(value))
+    lost = [argument for argument in arguments(value) if argument not in found]
     if inspect.isfunction(value) and inspect.signature(value).return_annotation not in (None, "None"):
         lost += [] if re.search(r"(?m)^(?:Returns|Yields):$", inspect.getdoc(value) or "") else ["Returns"]
     return lost

@@ -12,6 +12,7 @@ from kraq_dspy import Document, Workspace, build_index
 from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
 from kraq_dspy.ports import SilentProgress
 from tests.conftest import ROOT
+from tests.kept import kept
 
 
 def _modules_with_examples() -> list[str]:
@@ -28,12 +29,14 @@ def _modules_with_examples() -> list[str]:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     documents = [Document("london", "London", "London is in England."), Document("ada", "Ada", "Ada lived in London.")]
-    path = tmp_path_factory.mktemp("examples") / "ada.kraq"
-    build_index(documents, path)
-    with Workspace.open(path, write=True) as space:
-        for name in ("instructed", "raptor"):
-            PREPARATIONS[name].make(space, PREPARATIONS[name].options(), SilentProgress())
-    return path
+
+    def build(path: Path) -> None:
+        build_index(documents, path)
+        with Workspace.open(path, write=True) as space:
+            for name in ("instructed", "raptor"):
+                PREPARATIONS[name].make(space, PREPARATIONS[name].options(), SilentProgress())
+
+    return kept(f"{documents} of the examples", build, tmp_path_factory.mktemp("examples") / "ada.kraq")
 
 
 @pytest.mark.parametrize("module", _modules_with_examples())

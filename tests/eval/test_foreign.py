@@ -14,9 +14,9 @@ from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.foreign import ForeignSystem, found_documents, read_foreign
 from kraq_dspy.eval.grids import grids
 from kraq_dspy.eval.rows import forget_failed
-from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
+from tests.kept import kept_index
 
 TEXTS = {"mill": "The mill at Lurr was built by Nora Bell in 1934.", "inn": "The inn at Hald opens at noon on Sundays."}
 ROWS = [
@@ -59,7 +59,7 @@ def server() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     path = tmp_path_factory.mktemp("foreign") / "x.kraq"
-    build_index([Document(name, name.title(), text) for name, text in TEXTS.items()], path)
+    kept_index([Document(name, name.title(), text) for name, text in TEXTS.items()], path)
     with Workspace.open(path) as opened:
         yield opened
 

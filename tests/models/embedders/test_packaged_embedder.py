@@ -78,7 +78,7 @@ def test_meaning_is_near_to_meaning(minilm: PackagedEmbedder) -> None:
 
 
 def test_a_text_has_the_same_vector_in_any_company_and_any_number_of_threads(minilm: PackagedEmbedder) -> None:
-    texts = [f"{'word ' * (i % 40)}number {i}" for i in range(60)]
+    texts = [f"{'word ' * (i % 40)}number {i}" for i in range(0, 60, 3)]
     together = minilm.encode_passages(texts)
 
     in_sevens = PackagedEmbedder(batch_size=7, threads=3).encode_passages(texts)
