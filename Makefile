@@ -11,6 +11,8 @@ DEFAULT := $(DEFAULT_VENV)/.ready
 # Where pip finds CPU builds of torch, if not where it looks anyway: make test TORCH_INDEX=URL
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
+# Where it is set, each of the many processes of a run would compile DSPy and this package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo demo-lm test test-default test-long test-explore test-benchmarks golden golden-check scope test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
@@ -73,7 +75,7 @@ test-default: $(DEFAULT)
 # What needs minutes or more than this machine has a command of its own; tests/long.txt lists what takes seconds.
 ELSEWHERE := not slow and not vllm and not lm and not browser
 # One worker more than two cores: while tests of servers and processes wait, others compute.
-WORKERS := -n 3 --dist loadgroup
+WORKERS := -n 3
 
 test: $(DEV)
 	@$(BIN)/python -m pytest -m "$(ELSEWHERE) and not long" $(WORKERS)

@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 from parts import part_of
 from planted import FAULTS, HARMLESS, Planted, Setup
-from sklearn.cluster import KMeans
 
 from kraq_dspy import Workspace
 from kraq_dspy.asset.corpus.chunk import chunk_document
@@ -172,6 +171,8 @@ class Cells:
     """An approximate search's cells (k-means), of which only the nearest are looked into."""
 
     def __init__(self, vectors: Vectors, ids: Sequence[str]) -> None:
+        from sklearn.cluster import KMeans  # a second, which the tests of this file do not need
+
         means = KMeans(max(2, round(len(ids) ** 0.5)), n_init=1, random_state=0).fit(vectors)
         self._centres, self._cell_of, self._ids = means.cluster_centers_, means.labels_, np.array(ids)
 

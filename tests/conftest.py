@@ -42,14 +42,10 @@ LONG = frozenset(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What `tests/long.txt` lists has the marker `long`; asked for by its name alone, it runs all the same.
-
-    The tests of a file run in one worker, and so do all files that load the same heavy library (`--dist loadgroup`).
-    """
+    """What `tests/long.txt` lists has the marker `long`; asked for by its name alone, it runs all the same."""
     for item in items:
         if item.nodeid.partition("[")[0] in LONG:
             item.add_marker(pytest.mark.long)
-        item.add_marker(pytest.mark.xdist_group(worker_group(item.path)))
 
 
 HEAVY = {
@@ -67,8 +63,29 @@ def worker_group(file: Path) -> str:
     return next((library for library, loads in HEAVY.items() if re.search(loads, text)), str(file))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The tests of a file run in one worker, and so do those of all files that load the same heavy library.
+
+    `--dist loadgroup` would do so with marks, but pytest-xdist 3.8 writes them where pytest 9.2 no longer reads them.
+    """
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class InGroups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return worker_group(config.rootpath / nodeid.partition("::")[0])
+
+    return InGroups(config, log)
+
+
+SECONDS = ("torch", "transformers", "peft", "litellm", "llama_index", "sklearn", "spacy")
+"""Libraries that take a second or more to import."""
+LOADED_TO_COLLECT: set[str] = set()
+
+
 def pytest_collection_finish() -> None:
     """The collector of garbage need not look through what was imported again and again."""
+    LOADED_TO_COLLECT.update(sys.modules.keys() & SECONDS)
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -6,11 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy import stats
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import bootstrap_difference, bootstrap_mean, compare, permutation_test
 from kraq_dspy.eval.statistics import holm, paired_difference
+from tests.lazily import Lazily
+
+stats = Lazily("scipy.stats")
 
 
 def test_the_interval_agrees_with_scipys_bca() -> None:

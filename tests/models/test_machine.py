@@ -5,12 +5,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models import machine
 from kraq_dspy.models.machine import device_named, multiplies_in_bf16
 from kraq_dspy.settings import EncoderSettings
+from tests.lazily import lazily
+
+torch = lazily("torch", "transformers")
 
 
 def torch_with(*, cuda: bool = False, mps: bool = False) -> SimpleNamespace:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.metrics import average_precision_score, ndcg_score
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval import (
@@ -18,7 +17,9 @@ from kraq_dspy.eval import (
     recall_at_k,
     success_at_k,
 )
+from tests.lazily import Lazily
 
+sklearn = Lazily("sklearn.metrics")
 Metric = Callable[[set[str], list[str], int | None], float]
 METRICS: list[Metric] = [
     recall_at_k,
@@ -101,8 +102,8 @@ def test_ndcg_and_average_precision_agree_with_scikit_learn(relevant: list[bool]
     ranked = [str(place) for place in range(len(relevant))]
     gold = {place for place, is_gold in zip(ranked, relevant, strict=True) if is_gold}
     truth, scores = np.array([relevant], dtype=float), -np.arange(len(relevant), dtype=float)[None, :]
-    assert ndcg_at_k(gold, ranked, k) == pytest.approx(ndcg_score(truth, scores, k=k))
-    assert average_precision(gold, ranked) == pytest.approx(average_precision_score(truth[0], scores[0]))
+    assert ndcg_at_k(gold, ranked, k) == pytest.approx(sklearn.ndcg_score(truth, scores, k=k))
+    assert average_precision(gold, ranked) == pytest.approx(sklearn.average_precision_score(truth[0], scores[0]))
 
 
 @given(

@@ -13,10 +13,11 @@ from kraq_dspy.models.embedders.model_folder import packaged_folder
 from kraq_dspy.models.embedders.packaged_pair import PackagedPairEmbedder
 from kraq_dspy.ports import InstructedEmbedder
 from kraq_dspy.settings import InstructedSettings
+from tests.lazily import lazily
 
-torch = pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
-transformers = pytest.importorskip("transformers", reason="needs transformers: pip install 'kraq-dspy[transformers]'")
-tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: pip install 'kraq-dspy[transformers]'")
+torch = lazily("torch", "transformers")
+transformers = lazily("transformers", "transformers")
+tokenizers = lazily("tokenizers", "transformers")
 
 TEXT = "### Input Instruction Response : which fruit is in the pie apple pies have apples rockets fly high ? ."
 PASSAGES = ["apple pies have apples .", "rockets fly high .", "the pie is high in fruit . apple pies have apples ."]

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
 from kraq_dspy.errors import ConfigError, MissingExtraError, ModelError
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
+from tests.lazily import lazily
 from tests.models.embedders.references import library_vectors
 
+torch = lazily("torch", "transformers")
+transformers = lazily("transformers", "transformers")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [*SPECIAL, "the", "cat", "dog", "sleep", "##s", "bark", "and", "loud", "query", ":", "document"]
 
@@ -33,7 +34,7 @@ def save_tokenizer(folder: Path) -> None:
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
     )
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    make: Any = PreTrainedTokenizerFast  # untyped
+    make: Any = transformers.PreTrainedTokenizerFast
     make(tokenizer_object=tokenizer, model_max_length=40, **special).save_pretrained(str(folder))
 
 
@@ -46,7 +47,9 @@ def tiny_bert(folder: Path, **config: Any) -> Path:
     """A BERT of two small layers with random weights, as transformers saves it."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
-    model = BertModel(BertConfig(vocab_size=len(WORDS), max_position_embeddings=40, **{**sizes, **config}))
+    model = transformers.BertModel(
+        transformers.BertConfig(vocab_size=len(WORDS), max_position_embeddings=40, **{**sizes, **config})
+    )
     for name, weight in model.named_parameters():  # far from the tiny initial values, so that every part matters
         if not name.endswith("LayerNorm.weight"):
             torch.nn.init.normal_(weight, std=0.5)
@@ -154,7 +157,7 @@ def test_the_prompts_of_the_folder_are_prefixes_unless_others_are_given(tmp_path
 def test_another_architecture_goes_through_transformers(tmp_path: Path) -> None:
     folder = tmp_path / "roberta"
     torch.manual_seed(0)
-    config = RobertaConfig(
+    config = transformers.RobertaConfig(
         vocab_size=len(WORDS),
         hidden_size=16,
         num_hidden_layers=1,
@@ -163,7 +166,7 @@ def test_another_architecture_goes_through_transformers(tmp_path: Path) -> None:
         max_position_embeddings=44,
         pad_token_id=0,
     )
-    RobertaModel(config).save_pretrained(str(folder))
+    transformers.RobertaModel(config).save_pretrained(str(folder))
     save_tokenizer(folder)
 
     embedder = SentenceEmbedder(str(folder), precision="fp32")

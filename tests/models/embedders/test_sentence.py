@@ -8,7 +8,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.extend import load_embedder
-from kraq_dspy.models.embedders import resolve_encoder, torch_encoder
+from kraq_dspy.models.embedders import resolve_encoder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import EncoderSettings
@@ -89,7 +89,7 @@ def test_more_texts_than_are_tokenized_at_once_keep_their_order(
     texts = ["word " * (7 * i % 40) for i in range(20)]
     expected = minilm.encode_passages(texts)
 
-    monkeypatch.setattr(torch_encoder, "_SLICE", 3)
+    monkeypatch.setattr("kraq_dspy.models.embedders.torch_encoder._SLICE", 3)
 
     np.testing.assert_allclose(minilm.encode_passages(texts), expected, atol=1e-6)  # some processors round by batch
     np.testing.assert_allclose(

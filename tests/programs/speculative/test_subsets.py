@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
 
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets, kmeans
+from tests.lazily import Lazily
+
+clustering, metrics = Lazily("sklearn.cluster"), Lazily("sklearn.metrics")
 
 TEXTS = ["apple pie", "apple tart", "rocket", "rocket engine", "tax law", "apple"]
 
@@ -83,8 +84,8 @@ def test_clusters_are_those_that_scikit_learn_finds_where_they_are_clear() -> No
     rng = np.random.default_rng(3)
     centres = rng.standard_normal((3, 384))
     rows = np.array([centres[i % 3] + 0.6 * rng.standard_normal(384) for i in range(14)], dtype=np.float32)
-    plain = KMeans(n_clusters=3, n_init=50, random_state=0).fit_predict(rows.astype(float))
-    assert adjusted_rand_score(plain, cluster(rows, 3)) == 1.0
+    plain = clustering.KMeans(n_clusters=3, n_init=50, random_state=0).fit_predict(rows.astype(float))
+    assert metrics.adjusted_rand_score(plain, cluster(rows, 3)) == 1.0
     assert len(set(cluster(rows, 3))) == 3
 
 
@@ -98,7 +99,7 @@ def test_where_they_are_not_clear_they_are_as_tight_as_those_of_fifty_starts_of_
     tighter = 0.0
     for _ in range(12):
         rows = rng.normal(size=(18, 64))
-        theirs = KMeans(n_clusters=4, n_init=50, random_state=0).fit_predict(rows).tolist()
+        theirs = clustering.KMeans(n_clusters=4, n_init=50, random_state=0).fit_predict(rows).tolist()
         tighter += inertia(rows, theirs) - inertia(rows, kmeans(rows, 4, seed=0))
     assert tighter > 0
 

@@ -14,10 +14,10 @@ from kraq_dspy.models.lms.engines.generation import in_template, without_system_
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.schemas import reply_schema
 from tests.conftest import TinyModels
+from tests.lazily import lazily
 
-pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
-pytest.importorskip("transformers", reason="needs transformers: pip install 'kraq-dspy[transformers]'")
-pytest.importorskip("llguidance", reason="needs llguidance: pip install 'kraq-dspy[transformers]'")
+for needed in ("torch", "transformers", "llguidance"):
+    lazily(needed, "transformers")
 
 
 class Rating(dspy.Signature):

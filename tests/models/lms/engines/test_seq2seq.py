@@ -11,10 +11,11 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.programs import Shorten
+from tests.lazily import lazily
 
-torch = pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
-transformers = pytest.importorskip("transformers", reason="needs transformers: pip install 'kraq-dspy[transformers]'")
-tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: pip install 'kraq-dspy[transformers]'")
+torch = lazily("torch", "transformers")
+transformers = lazily("transformers", "transformers")
+tokenizers = lazily("tokenizers", "transformers")
 
 TEXT = "The mill stands by the river and grinds corn for the town. "
 CONTEXT = 64

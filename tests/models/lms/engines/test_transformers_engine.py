@@ -27,10 +27,11 @@ from kraq_dspy.models.lms.engines.transformers_engine import (
 from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 from kraq_dspy.settings import RoleSettings, Settings
 from tests.conftest import TinyModels
+from tests.lazily import lazily
 
-torch = pytest.importorskip("torch", reason="needs torch: pip install 'kraq-dspy[transformers]'")
-transformers = pytest.importorskip("transformers", reason="needs transformers: pip install 'kraq-dspy[transformers]'")
-peft = pytest.importorskip("peft", reason="needs peft: pip install 'kraq-dspy[train]'")
+torch = lazily("torch", "transformers")
+transformers = lazily("transformers", "transformers")
+peft = lazily("peft", "train")
 
 PROMPT = "<|user|>which city?<|end|><|assistant|>"
 
