@@ -44,9 +44,11 @@ def test_the_examples_of_a_module_are_right(
     module: str, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(built, "ada.kraq")
+    imported = importlib.import_module(module)
+    if "ada.kraq" in Path(str(imported.__file__)).read_text("utf-8"):
+        shutil.copytree(built, "ada.kraq")
     row = {"id": "p", "text": "Ada met Charles.", "triples": [["Ada", "met", "Charles"]]}
     Path("triples.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
-    result = doctest.testmod(importlib.import_module(module))
+    result = doctest.testmod(imported)
     assert result.attempted
     assert not result.failed

@@ -112,6 +112,7 @@ def test_a_server_that_dies_in_the_middle_is_counted_and_its_questions_are_asked
         def do_POST(self) -> None:
             asked.append(self.path)
             if serving.is_mortal:
+                serving.shutdown()  # else its thread asks for the closed socket without an end
                 serving.socket.close()
             super().do_POST()
 

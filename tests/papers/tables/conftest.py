@@ -14,9 +14,10 @@ from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.papers.tables.run import RunOptions
 from kraq_dspy.papers.tables.run_table import run_table
-from kraq_dspy.papers.tables.table import EvalTable, read_table
+from kraq_dspy.papers.tables.table import EvalTable, System, read_table
 from kraq_dspy.ports import Progress
 from kraq_dspy.settings import Settings
+from tests.kept import kept
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "hotpotqa-mini"
@@ -48,8 +49,12 @@ class Toy:
         chosen = RunOptions(
             data=data,
             out=out or self.folder / f"run-{self.runs}",
-            indexes=self.folder / "indexes",
-            **{"tokens": TOKENS, "bertscore": BertScorer.packaged, **options},
+            **{
+                "indexes": self.folder / "indexes",
+                "tokens": TOKENS,
+                "bertscore": BertScorer.packaged,
+                **options,
+            },
         )
         [folder] = run_table(table, [data.name], settings or Settings(), chosen, progress)
         return folder
@@ -62,7 +67,11 @@ class Toy:
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
-    return Toy(tmp_path_factory.mktemp("benchmark"))
+    toy = Toy(tmp_path_factory.mktemp("benchmark"))
+    table = EvalTable("t", "T", "retrievers", "bm25", (System("bm25", "bm25"),), metrics=("recall",))
+    corpus = (EXAMPLE / "corpus.jsonl").read_text("utf-8")
+    kept(f"tables of {corpus}", lambda path: toy.run(table, indexes=path, limit=1), toy.folder / "indexes")
+    return toy
 
 
 class ScriptedEngine:
