@@ -92,7 +92,7 @@ def test_sixteen_threads_get_the_vectors_that_one_gets(minilm: PackagedEmbedder)
     expected = minilm.encode_passages(TEXTS)
 
     with ThreadPoolExecutor(16) as pool:
-        for vectors in pool.map(lambda _: minilm.encode_passages(TEXTS), range(32)):
+        for vectors in pool.map(lambda _: minilm.encode_passages(TEXTS), range(16)):
             np.testing.assert_array_equal(vectors, expected)
 
 

@@ -29,10 +29,10 @@ def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: in
     return EvalTable("small", "Two programs", "answers", "traditional", systems, metrics=metrics)
 
 
-def test_a_table_of_retrievers_has_a_row_for_each_question_and_system(toy: Toy) -> None:
+def test_a_table_of_retrievers_has_a_row_for_each_question_and_system(toy: Toy, lighthouses: Path) -> None:
     table = toy.table("retrievers")
-    header, rows = read_run(toy.run(table))
-    expected = [system.name for system in table.systems_for("hotpotqa-mini")]
+    header, rows = read_run(toy.run(table, data=lighthouses, tokens=None))
+    expected = [system.name for system in table.systems_for(lighthouses.name)]
     assert Counter(row.system for row in rows) == dict.fromkeys(expected, header.extra["asked"])
     assert [row.failure for row in rows if row.failure] == []
     assert all(
@@ -40,13 +40,14 @@ def test_a_table_of_retrievers_has_a_row_for_each_question_and_system(toy: Toy) 
     )
 
 
-def test_what_a_table_looks_up_is_made_first(toy: Toy) -> None:
+def test_what_a_table_looks_up_is_made_first(toy: Toy, lighthouses: Path) -> None:
     table = toy.table("qa_rag", metrics=("token_f1", "accepted"), references="gold", baseline="v over dense")
     by_name = {system.name: system for system in table.systems}
     local = System("graph", "graph-local", {"k": 4})
     search = System("search", "qa-search", {"over": "qa-rag", "variant": "type2", "k": 10})  # an empty FAQ cache
     systems = (by_name["v over dense"], by_name["type2 over dense"], by_name["type1 over raptor"], local, search)
-    _, rows = read_run(toy.run(dataclasses.replace(table, systems=systems), limit=1))
+    looking_up = dataclasses.replace(table, systems=systems)
+    _, rows = read_run(toy.run(looking_up, data=lighthouses, tokens=None, limit=1))
     assert [row.failure for row in rows if row.failure] == []
     calls = {row.system: row.extra["usage"]["calls"] for row in rows}
     assert calls.pop("type1 over raptor") >= 2  # summaries' own pairs are made when they are found
@@ -68,13 +69,12 @@ class Counted(SilentProgress):
         self.done[stage] += done
 
 
-def test_the_progress_of_a_system_is_its_own_though_what_it_looks_up_has_its_name(toy: Toy) -> None:
+def test_the_progress_of_a_system_is_its_own_though_what_it_looks_up_has_its_name(toy: Toy, lighthouses: Path) -> None:
     table, progress = answers_table(metrics=("recall",)), Counted()
-    toy.run(
-        dataclasses.replace(table, systems=(System("k2rag", "k2rag", {"k": 2}),), baseline="k2rag"), progress=progress
-    )
-    assert progress.done["k2rag"] == progress.totals["k2rag"] == 30  # passages
-    assert progress.done["ask k2rag"] == progress.totals["ask k2rag"] == 3
+    k2rag = dataclasses.replace(table, systems=(System("k2rag", "k2rag", {"k": 2}),), baseline="k2rag")
+    toy.run(k2rag, data=lighthouses, tokens=None, progress=progress)
+    assert progress.done["k2rag"] == progress.totals["k2rag"] == 3  # passages
+    assert progress.done["ask k2rag"] == progress.totals["ask k2rag"] == 2
 
 
 @pytest.fixture(scope="module")
