@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those below
+    from kraq_dspy.eval.columns import QuestionColumns as QuestionColumns
     from kraq_dspy.eval.coverage import Coverage as Coverage, coverage_of as coverage_of
     from kraq_dspy.eval.datasets import (
         Dataset as Dataset,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
         recall_at_k as recall_at_k,
         success_at_k as success_at_k,
     )
-    from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns, read_questions as read_questions
+    from kraq_dspy.eval.questions import read_questions as read_questions
     from kraq_dspy.eval.selection.candidates import SelectionPlan as SelectionPlan
     from kraq_dspy.eval.selection.outcome import Selection as Selection
     from kraq_dspy.eval.selection.selecting import select as select
@@ -95,7 +96,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             "all_supporting_at_k", "average_precision", "success_at_k", "mrr", "ndcg_at_k", "precision_at_k",
             "recall_at_k",
         ),
-        "kraq_dspy.eval.questions": ("QuestionColumns", "read_questions"),
+        "kraq_dspy.eval.columns": ("QuestionColumns",),
+        "kraq_dspy.eval.questions": ("read_questions",),
         "kraq_dspy.eval.selection.candidates": ("SelectionPlan",),
         "kraq_dspy.eval.selection.outcome": ("Selection",),
         "kraq_dspy.eval.selection.selecting": ("select",),

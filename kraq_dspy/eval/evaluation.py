@@ -16,6 +16,7 @@ from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval import questions
 from kraq_dspy.eval.asked import Asking, hidden_documents
+from kraq_dspy.eval.columns import FOUND, QuestionColumns
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
@@ -24,7 +25,7 @@ from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.halves import Decision, about_made, as_human, require_halves
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
-from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource
+from kraq_dspy.eval.questions import QuestionSource
 from kraq_dspy.eval.recorded import has_document_ids, has_passages
 from kraq_dspy.eval.refused import is_answerable
 from kraq_dspy.eval.report_page import write_report

@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import dspy
 from kraq_dspy.asset.corpus.formats.rows import BadRow
 from kraq_dspy.asset.corpus.formats.values import ValueSettings, holds_rows, read_values
 from kraq_dspy.errors import EvaluationError, did_you_mean
+from kraq_dspy.eval.columns import FOUND, QuestionColumns
 from kraq_dspy.eval.datasets import Example, load_local
 from kraq_dspy.eval.datasets.dataset import is_dataset
 from kraq_dspy.eval.gold import Gold, document_names, first_column, gold_answers, is_missing, plain_names
@@ -44,41 +44,6 @@ _NO_EVIDENCE = ("hidden_documents", *DOCUMENTS, *CONTEXTS, *CONTEXT_IDS)
 _READ_ELSEWHERE = frozenset((*_NO_EVIDENCE, *IDS, *ANSWERS, "type", "response", "passages", "nuggets"))
 _OF_TEST_SETS = frozenset(("community_level", "checks", "half"))
 FORMATS = (".csv", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet")
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionColumns:
-    """Names of columns that kraq does not find by itself. `QUESTION`, `ANSWERS` and `DOCUMENTS` list the names that
-    kraq
-    finds.
-
-    Args:
-        question: the column with the question.
-        answers: the column with the right answers.
-        documents: the column with the ids of the documents that hold the evidence.
-
-    >>> read_questions([{"ask": "Which city?", "right": "Oslo"}], QuestionColumns("ask", "right"))[0].answers
-    ('Oslo',)
-    """
-
-    question: str = ""
-    answers: str = ""
-    documents: str = ""
-
-    def options(self) -> list[str]:
-        """The options that give a command these names; none for columns that are found.
-
-        >>> QuestionColumns("ask").options()
-        ['--question-column', 'ask']
-        """
-        named = zip(
-            ("--question-column", "--answer-column", "--documents-column"), dataclasses.astuple(self), strict=True
-        )
-        return [word for option, name in named if name for word in (option, name)]
-
-
-FOUND = QuestionColumns()
-"""All columns are found by themselves."""
 
 
 def read_questions(source: QuestionSource, columns: QuestionColumns = FOUND, *, encoding: str = "") -> list[Example]:

@@ -5,6 +5,7 @@ A file a command; heavy imports wait until a command runs.
 """
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ _APART_S = 0.3  # processes forked from this one write to the same pipe: one key
 def main() -> None:
     """Runs the program; listens to Ctrl-C before anything slow is imported."""
     on_interrupt()
+    gc.disable()  # until the command runs: of what is imported nothing is garbage
     try:
         from kraq_dspy.apps.cli.program import run
 

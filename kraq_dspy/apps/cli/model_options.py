@@ -27,7 +27,7 @@ from kraq_dspy.asset.consent import (
 )
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, UntrustedError
-from kraq_dspy.eval.questions import QuestionColumns
+from kraq_dspy.eval.columns import QuestionColumns
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.lms.meter import Limits as MeterLimits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels

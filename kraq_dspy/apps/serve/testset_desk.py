@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kraq_dspy.eval.columns import FOUND, QuestionColumns
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.labeling import Labeling, Sitting
-from kraq_dspy.eval.questions import FOUND, QuestionColumns, read_questions
+from kraq_dspy.eval.questions import read_questions
 from kraq_dspy.records import TestsetRow
 from kraq_dspy.testset.review import ReviewedTestset
 from kraq_dspy.workspace import Workspace

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import counted
+from kraq_dspy.eval.columns import FOUND, QuestionColumns
 from kraq_dspy.eval.grids import decision_grid
 from kraq_dspy.eval.halves import Decision
-from kraq_dspy.eval.questions import FOUND, QuestionColumns
 from kraq_dspy.eval.report_page import write_report
 from kraq_dspy.eval.selection.candidates import Candidate, chunks_of
 from kraq_dspy.eval.selection.race import Cost

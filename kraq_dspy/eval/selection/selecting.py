@@ -10,12 +10,13 @@ from statistics import median
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.eval.about import about_retriever
+from kraq_dspy.eval.columns import FOUND, QuestionColumns
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.halves import about_made, as_human, decide, has_halves, require_halves
 from kraq_dspy.eval.labeling import PERSON
-from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
+from kraq_dspy.eval.questions import QuestionSource, read_questions
 from kraq_dspy.eval.rows import RowWriter, RunHeader
 from kraq_dspy.eval.scoring import OF_RETRIEVAL
 from kraq_dspy.eval.selection.candidates import BY_WORDS_ALONE, TRIED, Candidate, SelectionPlan
