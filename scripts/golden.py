@@ -257,8 +257,8 @@ def run_case(recording: Recording, shell: WarmShell, case: str, line: str) -> No
 
 def recorded_tables(folder: Path) -> Recording:
     """Run each table of the papers at its smallest: one question over three passages, with the embedded model."""
+    from kraq_dspy.eval.reports.summary import summarise
     from kraq_dspy.eval.rows import read_run
-    from kraq_dspy.eval.summary import summarise
     from kraq_dspy.optimize import describe_domain
     from kraq_dspy.papers.catalogue import papers_tables
     from kraq_dspy.papers.listing import paper_grids

@@ -26,7 +26,7 @@ IMPORTED = (
     "kraq_dspy.apps.cli.program", "kraq_dspy.indexing.index.build", "kraq_dspy.workspace",
     "kraq_dspy.indexing.prepare.preparations",
     "kraq_dspy.papers.tables.run_table",
-    "kraq_dspy.eval.terminal", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
+    "kraq_dspy.eval.reports.terminal", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
     "kraq_dspy.optimize", "graspologic_native", "sklearn.cluster", "sklearn.metrics", "torch",
     "transformers", "networkx", "onnxruntime", "py3langid.langid", "semantic_text_splitter", "tiktoken", "tokenizers",
     "typer.rich_utils", "rich.progress",

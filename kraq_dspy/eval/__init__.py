@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
         success_at_k as success_at_k,
     )
     from kraq_dspy.eval.questions import read_questions as read_questions
+    from kraq_dspy.eval.reports.summary import RunSummary as RunSummary
     from kraq_dspy.eval.selection.candidates import SelectionPlan as SelectionPlan
     from kraq_dspy.eval.selection.outcome import Selection as Selection
     from kraq_dspy.eval.selection.selecting import select as select
@@ -70,7 +71,6 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
         compare as compare,
         permutation_test as permutation_test,
     )
-    from kraq_dspy.eval.summary import RunSummary as RunSummary
     from kraq_dspy.testset.making import (
         TestsetPlan as TestsetPlan,
         make_testset as make_testset,
@@ -102,7 +102,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.eval.selection.outcome": ("Selection",),
         "kraq_dspy.eval.selection.selecting": ("select",),
         "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
-        "kraq_dspy.eval.summary": ("RunSummary",),
+        "kraq_dspy.eval.reports.summary": ("RunSummary",),
         "kraq_dspy.testset.testset": ("Testset",),
         "kraq_dspy.eval.coverage": ("Coverage", "coverage_of"),
         "kraq_dspy.testset.making": ("TestsetPlan", "make_testset", "make_trainset"),

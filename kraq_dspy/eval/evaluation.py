@@ -21,19 +21,19 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
-from kraq_dspy.eval.frame import rows_as_frame
 from kraq_dspy.eval.halves import Decision, about_made, as_human, require_halves
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
 from kraq_dspy.eval.metrics.for_dspy import METRICS, RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import QuestionSource
 from kraq_dspy.eval.recorded import has_document_ids, has_passages
 from kraq_dspy.eval.refused import is_answerable
-from kraq_dspy.eval.report_page import write_report
+from kraq_dspy.eval.reports.frame import rows_as_frame
+from kraq_dspy.eval.reports.page import write_report
+from kraq_dspy.eval.reports.summary import RunSummary, TableSummary, failed_rows, summarise_run
+from kraq_dspy.eval.reports.terminal import print_run
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.scoring import OF_RETRIEVAL, SIMILARITY, RowScorer, is_of_answers, require_metric
-from kraq_dspy.eval.summary import RunSummary, TableSummary, failed_rows, summarise_run
 from kraq_dspy.eval.system import Asked, AskedSystem, system_of
-from kraq_dspy.eval.terminal import print_run
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Progress, SilentProgress

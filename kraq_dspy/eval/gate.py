@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
-from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.halves import Decision
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS
+from kraq_dspy.eval.reports.comparing import compare_runs
+from kraq_dspy.eval.reports.summary import Cell, RunSummary, summarise_run
 from kraq_dspy.eval.scoring import is_built_in
 from kraq_dspy.eval.statistics import Interval
-from kraq_dspy.eval.summary import Cell, RunSummary, summarise_run
 
 FIRST_OF = ("recall", "all_supporting", "hits", "ndcg", "mrr", "answer_found", "token_f1")
 """By which metric a run is held against another if none is named: the first of these kinds that both have."""

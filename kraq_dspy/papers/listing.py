@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.latency import TOTAL, parallel_seconds
+from kraq_dspy.eval.reports.grids import Grid
+from kraq_dspy.eval.reports.summary import RunSummary, SystemSummary, TableSummary
 from kraq_dspy.eval.rows import HEADER_FILE
-from kraq_dspy.eval.summary import RunSummary, SystemSummary, TableSummary
 from kraq_dspy.papers.catalogue import PaperTable, TablePart, is_covered, papers_tables
 
 RESOURCES: Mapping[str, Callable[[SystemSummary], float | None]] = {

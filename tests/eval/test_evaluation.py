@@ -12,8 +12,8 @@ from dspy.utils.dummies import DummyLM
 from kraq_dspy import Workspace
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
-from kraq_dspy.eval.comparing import compare_runs
-from kraq_dspy.eval.grids import changed_questions, grids
+from kraq_dspy.eval.reports.comparing import compare_runs
+from kraq_dspy.eval.reports.grids import changed_questions, grids
 from kraq_dspy.eval.rows import read_run
 from kraq_dspy.records import Chunk, Document, Hit
 from tests.kept import kept_index

@@ -12,7 +12,7 @@ import pytest
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.foreign import ForeignSystem, found_documents, read_foreign
-from kraq_dspy.eval.grids import grids
+from kraq_dspy.eval.reports.grids import grids
 from kraq_dspy.eval.rows import forget_failed
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace

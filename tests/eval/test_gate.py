@@ -10,10 +10,10 @@ from kraq_dspy import testing
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
-from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.evaluation import state_of
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
-from kraq_dspy.eval.grids import changed_questions, unpaired_questions
+from kraq_dspy.eval.reports.comparing import compare_runs
+from kraq_dspy.eval.reports.grids import changed_questions, unpaired_questions
 from kraq_dspy.indexing import add_documents
 from kraq_dspy.records import Chunk, Document, Entity, Hit, Question, Relationship, Summary
 from kraq_dspy.workspace import Workspace

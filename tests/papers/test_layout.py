@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kraq_dspy.eval import RunSummary
+from kraq_dspy.eval.reports.summary import TableSummary, summarise_run
 from kraq_dspy.eval.rows import ResultRow, RunHeader
-from kraq_dspy.eval.summary import TableSummary, summarise_run
 from kraq_dspy.papers.catalogue import TablePart, papers_tables
 from kraq_dspy.papers.listing import FigureRow, figure_of, lay_out, paper_grids, shown
 

@@ -8,9 +8,9 @@ import pytest
 
 from kraq_dspy.apps.cli.tables import read, without_metrics
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval.grids import Grid
+from kraq_dspy.eval.reports.grids import Grid
+from kraq_dspy.eval.reports.summary import TableSummary, require_rows, summarise_run
 from kraq_dspy.eval.rows import ResultRow, RunHeader
-from kraq_dspy.eval.summary import TableSummary, require_rows, summarise_run
 from kraq_dspy.papers.listing import FAILED, paper_grids
 from kraq_dspy.papers.tables.table import DEFINITIONS, read_table
 

@@ -29,9 +29,9 @@ from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, counted
 from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
-from kraq_dspy.eval.grids import grids
 from kraq_dspy.eval.questions import read_questions
-from kraq_dspy.eval.terminal import print_grid
+from kraq_dspy.eval.reports.grids import grids
+from kraq_dspy.eval.reports.terminal import print_grid
 from kraq_dspy.indexing.index.opening import documents_of
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import LanguageModels

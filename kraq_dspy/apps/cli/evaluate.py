@@ -13,20 +13,20 @@ from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.scoring import ScoresQuestions
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.comparing import compare_runs
 from kraq_dspy.eval.datasets import NAMES, fetch_dataset, load_dataset
 from kraq_dspy.eval.datasets.dataset import checksum_of, is_dataset
 from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evaluation import default_metrics, evaluate, place_of
 from kraq_dspy.eval.foreign import read_foreign
-from kraq_dspy.eval.grids import changed_questions, grids, unpaired_questions
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.questions import columns_note, read_questions
-from kraq_dspy.eval.report_page import write_report
-from kraq_dspy.eval.summary import TableSummary, find_runs, summarise
+from kraq_dspy.eval.reports.comparing import compare_runs
+from kraq_dspy.eval.reports.grids import changed_questions, grids, unpaired_questions
+from kraq_dspy.eval.reports.page import write_report
+from kraq_dspy.eval.reports.summary import TableSummary, find_runs, summarise
+from kraq_dspy.eval.reports.terminal import print_grid, print_summary
 from kraq_dspy.eval.system import AskedSystem, chosen_program, chosen_retriever, system_of
-from kraq_dspy.eval.terminal import print_grid, print_summary
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.listing import paper_grids

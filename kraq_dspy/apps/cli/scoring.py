@@ -23,9 +23,9 @@ from kraq_dspy.eval.gate import (
     worse_checks,
 )
 from kraq_dspy.eval.questions import learned_note, read_questions
+from kraq_dspy.eval.reports.summary import find_runs, require_rows
+from kraq_dspy.eval.reports.terminal import print_run
 from kraq_dspy.eval.rows import forget_failed
-from kraq_dspy.eval.summary import find_runs, require_rows
-from kraq_dspy.eval.terminal import print_run
 
 RunOut = Annotated[
     Path | None, Option("--out", "-o", metavar="DIR", help="Rows and report. Default: a folder of runs/.")

@@ -17,7 +17,7 @@ from kraq_dspy.apps.cli.scoring import RetryFailed, RunOut
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say
 from kraq_dspy.asset.consent import asked_about, code, table_file
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.summary import require_rows
+from kraq_dspy.eval.reports.summary import require_rows
 from kraq_dspy.optimize.domain import describe_domain
 from kraq_dspy.papers.catalogue import paper_table
 from kraq_dspy.papers.listing import listed

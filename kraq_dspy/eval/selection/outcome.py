@@ -10,13 +10,13 @@ from typing import Any
 
 from kraq_dspy.errors import counted
 from kraq_dspy.eval.columns import FOUND, QuestionColumns
-from kraq_dspy.eval.grids import decision_grid
 from kraq_dspy.eval.halves import Decision
-from kraq_dspy.eval.report_page import write_report
+from kraq_dspy.eval.reports.grids import decision_grid
+from kraq_dspy.eval.reports.page import write_report
+from kraq_dspy.eval.reports.summary import RunSummary, TableSummary
 from kraq_dspy.eval.selection.candidates import Candidate, chunks_of
 from kraq_dspy.eval.selection.race import Cost
 from kraq_dspy.eval.statistics import Interval
-from kraq_dspy.eval.summary import RunSummary, TableSummary
 from kraq_dspy.settings import AskSettings, Settings
 
 SETTINGS_FILE = "kraq.toml"

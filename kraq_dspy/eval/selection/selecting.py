@@ -17,13 +17,13 @@ from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.halves import about_made, as_human, decide, has_halves, require_halves
 from kraq_dspy.eval.labeling import PERSON
 from kraq_dspy.eval.questions import QuestionSource, read_questions
+from kraq_dspy.eval.reports.summary import summarise_run
 from kraq_dspy.eval.rows import RowWriter, RunHeader
 from kraq_dspy.eval.scoring import OF_RETRIEVAL
 from kraq_dspy.eval.selection.candidates import BY_WORDS_ALONE, TRIED, Candidate, SelectionPlan
 from kraq_dspy.eval.selection.outcome import Selection, Tried
 from kraq_dspy.eval.selection.race import Deadline, Indexes, Race, RememberedQuestions
 from kraq_dspy.eval.statistics import bootstrap_mean, paired_difference
-from kraq_dspy.eval.summary import summarise_run
 from kraq_dspy.indexing.index import opening
 from kraq_dspy.indexing.index.estimate import estimate_corpus
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder

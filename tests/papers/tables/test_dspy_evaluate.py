@@ -7,8 +7,8 @@ import dspy
 import pytest
 
 from kraq_dspy.eval import exact_match, named_metric
+from kraq_dspy.eval.reports.summary import scores_of
 from kraq_dspy.eval.rows import read_run
-from kraq_dspy.eval.summary import scores_of
 from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.papers.tables.data import load
 from kraq_dspy.papers.tables.table import EvalTable, System

@@ -10,11 +10,11 @@ import pytest
 
 from kraq_dspy.apps.cli.tables import read
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval.grids import Grid
 from kraq_dspy.eval.metrics.generation import require_packages
-from kraq_dspy.eval.report_page import write_report
+from kraq_dspy.eval.reports.grids import Grid
+from kraq_dspy.eval.reports.page import write_report
+from kraq_dspy.eval.reports.summary import TableSummary, require_rows, summarise, summarise_run
 from kraq_dspy.eval.rows import read_run
-from kraq_dspy.eval.summary import TableSummary, require_rows, summarise, summarise_run
 from kraq_dspy.optimize import describe_domain
 from kraq_dspy.optimize.domain import Domain
 from kraq_dspy.papers.catalogue import PaperTable, papers_tables

@@ -9,8 +9,8 @@ from dspy.utils.callback import BaseCallback
 
 import kraq_dspy.signatures
 from kraq_dspy.apps.cli.tables import read
-from kraq_dspy.eval.grids import setup_lines
-from kraq_dspy.eval.summary import summarise
+from kraq_dspy.eval.reports.grids import setup_lines
+from kraq_dspy.eval.reports.summary import summarise
 from kraq_dspy.papers.catalogue import papers_tables, setups
 from kraq_dspy.papers.tables.table import DEFINITIONS, read_table
 from kraq_dspy.programs import KRAQ

@@ -4,8 +4,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from kraq_dspy.eval.grids import Grid, Strong
-from kraq_dspy.eval.terminal import print_grid, turned
+from kraq_dspy.eval.reports.grids import Grid, Strong
+from kraq_dspy.eval.reports.terminal import print_grid, turned
 
 GRID = Grid(
     "Scores",

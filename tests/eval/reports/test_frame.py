@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pandas", reason="pandas is not installed")
 
-from kraq_dspy.eval.frame import rows_as_frame
+from kraq_dspy.eval.reports.frame import rows_as_frame
 from kraq_dspy.eval.rows import ResultRow
 
 ROWS = [

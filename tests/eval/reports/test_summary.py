@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.comparing import compare_runs
-from kraq_dspy.eval.grids import changed_questions, grids
 from kraq_dspy.eval.latency import parallel_seconds
+from kraq_dspy.eval.reports.comparing import compare_runs
+from kraq_dspy.eval.reports.grids import changed_questions, grids
+from kraq_dspy.eval.reports.summary import find_runs, scores_of, summarise, summarise_run
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader
-from kraq_dspy.eval.summary import find_runs, scores_of, summarise, summarise_run
 
 
 def header(**extra: Any) -> RunHeader:

@@ -7,9 +7,9 @@ from typing import Any
 from kraq_dspy.errors import counted
 from kraq_dspy.eval.halves import HALVES, HUMAN, SURE, Decision, bias_note
 from kraq_dspy.eval.latency import PAPER_STAGES, TOTAL, parallel_seconds
+from kraq_dspy.eval.reports.summary import Cell, RunSummary, TableSummary, failed_rows
 from kraq_dspy.eval.rows import ResultRow, clipped
 from kraq_dspy.eval.statistics import SIGNIFICANT, bootstrap_mean, number
-from kraq_dspy.eval.summary import Cell, RunSummary, TableSummary, failed_rows
 
 CHANGED = 5  # questions shown that fell, and as many that rose
 UNPAIRED = 20  # questions shown that one of two runs has alone

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kraq_dspy.errors import EvaluationError, counted
+from kraq_dspy.eval.reports.summary import RunSummary, find_runs, summarise_run
 from kraq_dspy.eval.rows import ResultRow, RunHeader, read_run
-from kraq_dspy.eval.summary import RunSummary, find_runs, summarise_run
 
 SHOWN = 3
 """Names of each side that an error shows."""

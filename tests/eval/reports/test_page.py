@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.eval.report_page import _value, report_page, write_report
+from kraq_dspy.eval.reports.page import _value, report_page, write_report
+from kraq_dspy.eval.reports.summary import TableSummary, summarise_run
 from kraq_dspy.eval.rows import ResultRow, RunHeader
-from kraq_dspy.eval.summary import TableSummary, summarise_run
 
 EVIL = "<script>alert(1)</script><img src=https://example.com/x onerror=alert(2)> & $x$ | `a` *b* [c](d)"
 SYSTEMS: dict[str, dict[str, int]] = {"plain": {}, "a <b>bold</b> $name$": {}, "point, n=1": {}}

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import counted
-from kraq_dspy.eval.grids import WORDS, Grid, Strong, facts, grids, setup_lines
+from kraq_dspy.eval.reports.grids import WORDS, Grid, Strong, facts, grids, setup_lines
+from kraq_dspy.eval.reports.summary import RunSummary, TableSummary
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.statistics import number
-from kraq_dspy.eval.summary import RunSummary, TableSummary
 
 LONGEST = 1200
 """Characters of an answer or of a passage on the page."""
@@ -43,7 +43,7 @@ def report_page(summary: TableSummary, in_front: Sequence[Grid] = ()) -> str:
 
 
 def _whole(title: str, body: str) -> str:
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = _asset("page.css"), _asset("page.js")
     hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
 
@@ -65,7 +65,7 @@ def _whole(title: str, body: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("kraq_dspy.eval").joinpath(name).read_text("utf-8")
+    return files("kraq_dspy.eval.reports").joinpath(name).read_text("utf-8")
 
 
 def _described(lines: Mapping[str, str]) -> str:

@@ -8,9 +8,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.grids import ABOUT, WORDS, Grid, Strong, facts, failed_questions, grids, setup_lines
+from kraq_dspy.eval.reports.grids import ABOUT, WORDS, Grid, Strong, facts, failed_questions, grids, setup_lines
+from kraq_dspy.eval.reports.summary import RunSummary, TableSummary
 from kraq_dspy.eval.rows import clipped
-from kraq_dspy.eval.summary import RunSummary, TableSummary
 
 FAILED = 5
 """Questions with the lowest scores that are shown, for each data set."""
