@@ -248,6 +248,16 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else many}"
 
 
+def quoted(value: object) -> str:
+    """The value's text as a literal on one line, cut to 60 characters.
+
+    >>> quoted("Ada\\nLovelace"), [len(quoted("a" * length)) for length in (59, 60, 61)]
+    ("'Ada Lovelace'", [61, 62, 62])
+    """
+    line = " ".join(str(value).split())
+    return repr(line if len(line) <= 60 else f"{line[:59]}…")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " (did you mean 'dense'?)" for a name near a known one, otherwise "": the middle
     of a message."""

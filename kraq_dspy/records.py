@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kraq_dspy.errors import counted
+from kraq_dspy.errors import counted, quoted
 
 Metadata = Mapping[str, str | int | float | bool]
 
@@ -36,12 +36,6 @@ def content_id(*parts: str) -> str:
         digest.update(len(encoded).to_bytes(8, "big"))
         digest.update(encoded)
     return digest.hexdigest()
-
-
-def _brief(text: str, length: int = 60) -> str:
-    """The text as a literal on one line, cut to about `length` characters."""
-    line = " ".join(text.split())
-    return repr(line if len(line) <= length else f"{line[: length - 1]}…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +86,7 @@ class Document:
     labels: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Document({self.id!r}, {_brief(self.title or self.text)}, {counted(len(self.text), 'character')})"
+        return f"Document({self.id!r}, {quoted(self.title or self.text)}, {counted(len(self.text), 'character')})"
 
 
 _UNDERLINE = re.compile(r"\A[ \t]*[=-]{3,}[ \t]*\n")
@@ -142,7 +136,7 @@ class Chunk:
         return f"{self.title}\n{_UNDERLINE.sub('', rest).lstrip()}"
 
     def __repr__(self) -> str:
-        return f"Chunk({self.document_id!r}, {self.position}, {_brief(self.text)})"
+        return f"Chunk({self.document_id!r}, {self.position}, {quoted(self.text)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +373,7 @@ class Summary:
     model: str = ""
 
     def __repr__(self) -> str:
-        return f"Summary({_brief(self.title)}, {_brief(self.text)})"
+        return f"Summary({quoted(self.title)}, {quoted(self.text)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,7 +455,7 @@ class Hit:
     why: str = "dense"
 
     def __repr__(self) -> str:
-        return f"Hit({self.score:.3f}, {self.chunk.document_id!r}, {_brief(self.chunk.text)}, {self.why!r})"
+        return f"Hit({self.score:.3f}, {self.chunk.document_id!r}, {quoted(self.chunk.text)}, {self.why!r})"
 
     # DSPy writes a list of inputs, or what a tool of dspy.ReAct found, into a prompt by these three.
 
@@ -498,7 +492,7 @@ class QuestionHit:
     similarity: float
 
     def __repr__(self) -> str:
-        return f"QuestionHit({self.similarity:.3f}, {_brief(self.question.text)})"
+        return f"QuestionHit({self.similarity:.3f}, {quoted(self.question.text)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,7 +507,7 @@ class Turn:
     answer: str = ""
 
     def __repr__(self) -> str:
-        return f"Turn({_brief(self.question)}, {_brief(self.answer)})"
+        return f"Turn({quoted(self.question)}, {quoted(self.answer)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -674,7 +668,7 @@ class TestsetRow:
         return bool(self.supporting_ids)
 
     def __repr__(self) -> str:
-        return f"TestsetRow({self.type!r}, {_brief(self.question)}, {counted(len(self.passages), 'passage')})"
+        return f"TestsetRow({self.type!r}, {quoted(self.question)}, {counted(len(self.passages), 'passage')})"
 
 
 @dataclass(frozen=True, slots=True)

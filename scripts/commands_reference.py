@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -55,8 +56,9 @@ def help_of_commands() -> dict[str, Help]:
 
 
 def written(commands: Mapping[str, Help]) -> str:
-    """The file of help."""
-    return json.dumps({place: asdict(each) for place, each in commands.items()}, indent=1, ensure_ascii=False) + "\n"
+    """The file of help, with a line for each row."""
+    text = json.dumps({place: asdict(each) for place, each in commands.items()}, indent=1, ensure_ascii=False)
+    return re.sub(r'\[\s+(".*",)\s+(".*",)\s+(".*")\s+\]', r"[\1 \2 \3]", text) + "\n"
 
 
 def _help(place: str) -> Help:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from kraq_dspy.errors import ModelError
+from kraq_dspy.errors import ModelError, quoted
 
 NUMBER = re.compile(r"(?<![\w.,])[-−]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.\d{1,30})?(?!\w|[.,]\d)")
 _OPTIONAL = re.compile(r"(?:optional|union)\[(\w{1,40})[^\]]{0,80}|(\w{1,40}) \| none", re.IGNORECASE)
@@ -54,7 +54,7 @@ def _of_kind(kind: str, annotation: str, choices: Sequence[str], value: Any) -> 
             return _number(kind, value)
         case "dict" if isinstance(value, dict):
             return value
-    raise ValueError(f"{_quoted(value)} is no such value")
+    raise ValueError(f"{quoted(value)} is no such value")
 
 
 def _list_of(annotation: str, value: Any) -> list[Any]:
@@ -68,8 +68,8 @@ def _list_of(annotation: str, value: Any) -> list[Any]:
         numbers = [_number(of_what, found) for found in NUMBER.findall(str(value))]
         if numbers:
             return numbers
-        raise ValueError(f"{_quoted(value)} has no number")
-    raise ValueError(f"{_quoted(value)} is no list of such values")
+        raise ValueError(f"{quoted(value)} has no number")
+    raise ValueError(f"{quoted(value)} is no list of such values")
 
 
 def _choice(choices: Sequence[str], value: Any) -> Any:
@@ -79,7 +79,7 @@ def _choice(choices: Sequence[str], value: Any) -> Any:
     if not named:
         named = [each for each in choices if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text, re.IGNORECASE)]
     if len(named) != 1:
-        raise ValueError(f"{_quoted(value)} names {'none' if not named else 'several'} of {', '.join(choices)}")
+        raise ValueError(f"{quoted(value)} names {'none' if not named else 'several'} of {', '.join(choices)}")
     return int(named[0]) if all(map(str.isdecimal, choices)) else named[0]
 
 
@@ -89,7 +89,7 @@ def _truth(value: Any) -> bool:
     first = re.match(r"\W{0,10}(\w{1,10})", str(value))
     truth = _YES_OR_NO.get(first[1].lower()) if first else None
     if truth is None:
-        raise ValueError(f"{_quoted(value)} says neither yes nor no")
+        raise ValueError(f"{quoted(value)} says neither yes nor no")
     return truth
 
 
@@ -99,15 +99,10 @@ def _number(kind: str, value: Any) -> int | float:
 
     numbers = NUMBER.findall(str(value))
     if len(set(numbers)) != 1:
-        raise ValueError(f"{_quoted(value)} has {'no number' if not numbers else 'several numbers'}")
+        raise ValueError(f"{quoted(value)} has {'no number' if not numbers else 'several numbers'}")
     number = float(numbers[0].replace(",", "").replace("−", "-"))
     if kind == "float":
         return number
     if not number.is_integer():
-        raise ValueError(f"{_quoted(value)} has no whole number")
+        raise ValueError(f"{quoted(value)} has no whole number")
     return int(number)
-
-
-def _quoted(value: Any) -> str:
-    text = str(value)
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -7,10 +7,14 @@ from typing import Any
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.defaults import ABOUT, NEAR
 from kraq_dspy.ports import VectorSearch
 from kraq_dspy.records import Chunk, Community, Summary
 from kraq_dspy.workspace import Workspace
+
+NEAR = 0.6
+"""The cosine from which two questions ask alike."""
+ABOUT = 0.5
+"""The cosine from which a passage is about a question."""
 
 NEAREST = 3
 """Passages through which a question touches communities."""

@@ -19,7 +19,6 @@ from kraq_dspy.eval.asked import Asking, hidden_documents
 from kraq_dspy.eval.columns import FOUND, QuestionColumns
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.datasets.dataset import checksum_of
-from kraq_dspy.eval.defaults import RETRIEVED
 from kraq_dspy.eval.evidence import with_known_documents
 from kraq_dspy.eval.halves import Decision, about_made, as_human, require_halves
 from kraq_dspy.eval.judges import ANSWER_RELEVANCY, JUDGED, SPLITS_STATEMENTS
@@ -40,6 +39,9 @@ from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import REJECTED, STALE, Chunk, Document, Entity, Question, Relationship, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, EncoderSettings
 from kraq_dspy.workspace import Workspace
+
+RETRIEVED = 10
+"""Passages that a retriever is asked for, where retrieval is measured."""
 
 
 @dataclass(frozen=True)

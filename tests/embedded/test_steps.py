@@ -231,6 +231,7 @@ FILM_SENTENCE = sentences(FILM.partition("\n")[2])[0]
         ("How many children did Anna Smith have?", "I do not know"),
         ("What did the painter who died in 1990 do?", "Anna Smith: She died in 1990."),
         ("Did Bert Jones paint?", "Bert Jones is an English actor."),
+        ("Which is older, Oldtown or Newtown?", "Oldtown was founded in 1200. Newtown was founded in 1950."),
     ],
 )  # fmt: skip
 def test_an_answer_is_the_sentence_that_supports_it_and_nothing_beside_it(question: str, answered: str) -> None:
@@ -239,6 +240,8 @@ def test_an_answer_is_the_sentence_that_supports_it_and_nothing_beside_it(questi
         FILM,
         "Anna Smith\nAnna Smith was an English painter. She died in 1990.",
         "Bert Jones\nBert Jones is an English actor. He was born in 1950 and has 2 houses.",
+        "Oldtown\nOldtown was founded in 1200.",
+        "Newtown\nNewtown was founded in 1950.",
     ]
     assert answer(question, passages, blind) == answered
 

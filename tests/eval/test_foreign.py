@@ -16,6 +16,7 @@ from kraq_dspy.eval.reports.grids import grids
 from kraq_dspy.eval.rows import forget_failed
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
+from tests.conftest import WarmShell
 from tests.kept import kept_index
 
 TEXTS = {"mill": "The mill at Lurr was built by Nora Bell in 1934.", "inn": "The inn at Hald opens at noon on Sundays."}
@@ -157,6 +158,22 @@ def test_a_command_reads_the_question_and_a_slow_one_is_named(space: Workspace) 
     assert [row.metrics.get("recall@5") for row in rows] == [1.0, None]
     assert rows[1].failure is not None
     assert "no reply within 0.2 s" in rows[1].failure
+
+
+def test_the_command_asks_it_alone_or_beside_what_is_named_of_the_index(
+    kraq: WarmShell, space: Workspace, tmp_path: Path
+) -> None:
+    (tmp_path / "say.py").write_text(f"print({TEXTS['inn']!r})")
+    (tmp_path / "docs.toml").write_text(f"command = '{sys.executable} say.py'")
+    (tmp_path / "asked.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    words = ["eval", str(space.index.path), "asked.jsonl", "--system", "docs.toml", "-m", "recall@5", "--json"]
+
+    alone = kraq(*words, cwd=tmp_path)
+    beside = kraq(*words, "--retrieval-only", "-r", "bm25", cwd=tmp_path)
+
+    for done, names in ((alone, ["docs"]), (beside, ["docs", "bm25"])):
+        assert done.returncode == 0, done.stderr
+        assert [system["name"] for system in json.loads(done.stdout)["runs"][0]["systems"]] == names
 
 
 def test_a_tool_of_an_mcp_server_is_asked(space: Workspace, tmp_path: Path) -> None:

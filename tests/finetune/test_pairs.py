@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 from stand_in import stand_in
 
@@ -85,6 +86,21 @@ def test_what_is_decided_is_not_asked_again(dataset: Dataset, tmp_path: Path) ->
     assert third.meter.total().calls == 0
     with stand_in() as server, pytest.raises(ConfigError, match="pairs of the teacher 'embedded'"):
         pairs_from_dataset(dataset, out, models("openai/other", api_base=server.url))
+
+
+def test_a_summary_that_gives_its_question_away_is_written_once_more_and_a_good_one_is_not(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    written = [SUMMARY + " What did she write?", SUMMARY, "never asked for"]
+
+    class Teacher(dspy.Predict):
+        async def acall(self, **inputs: Any) -> dspy.Prediction:
+            return dspy.Prediction(title="Ada Lovelace", summary=written.pop(0))
+
+    step = Teacher("passages, question -> title, summary")
+    report = pairs_from_dataset(dataset, tmp_path / "pairs.jsonl", models(), limit=1, step=step)
+
+    assert (report.pairs, written) == (1, ["never asked for"])
 
 
 def test_rows_for_the_drafter_have_the_known_answer_and_its_reasons(dataset: Dataset, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from kraq_dspy.apps.cli.options import (
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, grid, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, counted
-from kraq_dspy.eval.defaults import RATED_PASSAGES, RETRIEVED
+from kraq_dspy.eval.evaluation import RETRIEVED
 from kraq_dspy.eval.questions import read_questions
 from kraq_dspy.eval.reports.grids import grids
 from kraq_dspy.eval.reports.terminal import print_grid
@@ -37,7 +37,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.papers.audits.bias import ThemeShare, audit_bias
 from kraq_dspy.papers.audits.diversity import measure_diversity
-from kraq_dspy.papers.audits.raters_sheet import rate_by_model, read_sheet, score_sheet, write_sheet
+from kraq_dspy.papers.audits.raters_sheet import RATED_PASSAGES, rate_by_model, read_sheet, score_sheet, write_sheet
 from kraq_dspy.papers.audits.stores import measure_stores
 from kraq_dspy.records import Chunk, Document
 

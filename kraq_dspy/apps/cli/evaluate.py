@@ -15,8 +15,7 @@ from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.datasets import NAMES, fetch_dataset, load_dataset
 from kraq_dspy.eval.datasets.dataset import checksum_of, is_dataset
-from kraq_dspy.eval.defaults import RETRIEVED
-from kraq_dspy.eval.evaluation import default_metrics, evaluate, place_of
+from kraq_dspy.eval.evaluation import RETRIEVED, default_metrics, evaluate, place_of
 from kraq_dspy.eval.foreign import read_foreign
 from kraq_dspy.eval.judges import JUDGED
 from kraq_dspy.eval.metrics.generation import BertScorer

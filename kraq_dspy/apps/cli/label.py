@@ -16,11 +16,13 @@ from kraq_dspy.apps.cli.terminal import command, printable, say, short
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
 from kraq_dspy.apps.serve.testset_desk import LabelingDesk, TestsetDesk
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.defaults import TO_LABEL
 from kraq_dspy.eval.labeling import NOTHING_TO_UNDO, Labeling, Sitting, excerpt
 from kraq_dspy.eval.questions import read_questions
 from kraq_dspy.records import Chunk
 from kraq_dspy.testset.testset import Testset
+
+TO_LABEL = 10
+"""Questions that somebody labels."""
 
 ON_A_PAGE = 5
 """Passages that are shown at once."""

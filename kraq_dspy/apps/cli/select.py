@@ -12,9 +12,8 @@ from kraq_dspy.apps.cli.options import Corpus, Human, Json, Questions, Repeated,
 from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import command, counted, grid, note, output, print_json, say
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.defaults import CHUNK_SIZES, CONTEXT, MINUTES, NUMBERS_OF_PASSAGES
 from kraq_dspy.eval.halves import bias_note
-from kraq_dspy.eval.selection.candidates import TRIED, SelectionPlan
+from kraq_dspy.eval.selection.candidates import CHUNK_SIZES, CONTEXT, MINUTES, NUMBERS_OF_PASSAGES, TRIED, SelectionPlan
 from kraq_dspy.eval.selection.outcome import Selection, Tried
 from kraq_dspy.eval.selection.selecting import select
 

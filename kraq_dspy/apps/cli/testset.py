@@ -24,9 +24,8 @@ from kraq_dspy.apps.cli.terminal import (
     two_columns,
 )
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval.coverage import Coverage, coverage_of
+from kraq_dspy.eval.coverage import ABOUT, Coverage, coverage_of
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.defaults import ABOUT
 from kraq_dspy.eval.halves import LEAST_ROWS
 from kraq_dspy.eval.questions import read_questions
 from kraq_dspy.records import MADE, OWN, STALE

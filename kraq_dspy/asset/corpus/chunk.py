@@ -160,7 +160,7 @@ def _spans(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
 def _splitter(tokens: int, overlap: int) -> "TextSplitter":
     from semantic_text_splitter import TextSplitter
 
-    return TextSplitter.from_tiktoken_model("gpt-4", tokens, overlap)  # gpt-4 names the cl100k_base vocabulary
+    return TextSplitter.from_callback(count_tokens, tokens, overlap)  # its own vocabulary would take 24 MB
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

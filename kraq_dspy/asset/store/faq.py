@@ -18,7 +18,7 @@ from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.store import access
 from kraq_dspy.asset.store.codec import checksum, dumps, loads, restored, storable
 from kraq_dspy.asset.store.database import Database
-from kraq_dspy.errors import FaqConflictError, FaqError, IndexStateError
+from kraq_dspy.errors import FaqConflictError, FaqError, IndexStateError, quoted
 from kraq_dspy.records import AnswerEvidence, AnswerSource, Document, FaqEntry, content_id
 
 FAQ = "faq.db"
@@ -206,8 +206,8 @@ class FaqCache(SharedByCopies, AbstractContextManager["FaqCache"]):
         if report.conflicts:
             [conflict] = report.conflicts
             raise FaqConflictError(
-                f"Entry {conflict.number} answers this question already, with {_shown(conflict.kept)}, not with "
-                f"{_shown(conflict.refused)}. Keep it, or replace its answer: --replace."
+                f"Entry {conflict.number} answers this question already, with {quoted(conflict.kept)}, not with "
+                f"{quoted(conflict.refused)}. Keep it, or replace its answer: --replace."
             )
         [number] = report.added + report.answered + report.replaced + report.unchanged
         return self.get(number)
@@ -461,7 +461,3 @@ def _checked(new: NewEntry) -> tuple[str, str, str]:
 def _require_status(status: str) -> None:
     if status not in STATUSES:
         raise FaqError(f"There is no status {status!r}; there are: {', '.join(STATUSES)}.")
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:59]}…")

@@ -26,7 +26,7 @@ MADE_BY = f"spacy 3.8, en_core_web_sm 3.8, reading {READING}"
 REMEMBERED = 2_000  # passages
 LONGEST = 1_200  # characters of a sentence that is parsed; what is longer is a list or a table
 TELLING = 240  # letters from which on a passage tells its language; a shorter one is in its document's
-_BATCH = 256  # sentences that are parsed at once
+_BATCH = 64  # sentences that are parsed at once: 256 take 6 % less time and 67 MB more, in each process
 _APART = re.compile(r"(?<=\w) ([.,;:!?]|'(?:s|t|ll|re|ve|d|m)\b|n't\b)")
 """Punctuation that a data set has set apart from its word."""
 _HYPHEN = re.compile(r"(?<![\w-])(\w+) - (?:(in|of|to|and) - )?(\w+)")

@@ -169,6 +169,11 @@ def facts(run: RunSummary) -> dict[str, str]:
 
 
 def seconds(value: float) -> str:
+    """A time in the unit in which it reads well.
+
+    >>> seconds(1), seconds(0.01), seconds(0.0004)
+    ('1.00 s', '10 ms', '0.4 ms')
+    """
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.0f} ms" if value >= 0.01 else f"{value * 1000:.1f} ms"
 
 
@@ -246,8 +251,8 @@ def _difference(cell: Cell, n_rows: int) -> str:
     text = f"{cell.difference.shown(signed=True)} p{_p(cell.p_value)}"
     if not cell.is_decided:
         return text + paired
-    is_chance = cell.p_adjusted is not None and cell.p_adjusted >= SIGNIFICANT
-    holm = f" (Holm p{_p(cell.p_adjusted)})" if cell.p_adjusted is not None and is_chance else ""
+    adjusted = cell.p_adjusted
+    holm = f" (Holm p{_p(adjusted)})" if adjusted is not None and adjusted >= SIGNIFICANT else ""
     return Strong(f"{text}*{holm}{paired}")
 
 

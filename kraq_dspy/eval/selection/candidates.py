@@ -5,9 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.defaults import CHUNK_SIZES, CONTEXT, MINUTES, NUMBERS_OF_PASSAGES
 from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.workspace.choices import choose_retriever
+
+CHUNK_SIZES = (300, 150, 600)
+"""Tokens of a chunk that are tried."""
+NUMBERS_OF_PASSAGES = (5, 10, 20)
+"""Passages for a question that are tried."""
+CONTEXT = 4000
+"""Most tokens of passages that an answer may be read from, on average."""
+MINUTES = 10.0
+"""The time of one run."""
 
 TRIED = ("dense", "bm25", "hybrid", "fusion", "sentence-window", "adaptive", "pagerank", "combined")
 """Retrievers that ask no model, tried unless others are named."""

@@ -69,16 +69,11 @@ class PassageScorer:
         """How much of the question each chunk alone holds, as `HeldScore.value` says it of the nearest ones."""
         if not chunks:
             return []
-        weights = self._weights(question)
-        total = sum(weights.values()) or 1.0
         [query] = self._embedder.encode_queries([question])
         cosines = self._index.chunk_vectors.vectors([chunk.id for chunk in chunks]) @ query
 
-        scores = []
-        for chunk, cosine in zip(chunks, cosines.tolist(), strict=True):
-            share = sum(weights[word] for word in weights.keys() & _words_in(chunk.passage)) / total
-            scores.append((cosine + WORDS * share) / (1 + WORDS))
-        return scores
+        shares = self._shares(question, chunks)
+        return [_value(cosine, share) for cosine, share in zip(cosines.tolist(), shares, strict=True)]
 
     def by_words(self, question: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """The chunks by BM25, best first; those with equal scores stay in their order."""
@@ -95,17 +90,17 @@ class PassageScorer:
         if not hits:
             return HeldScore(0.0, ())
 
-        weights = self._weights(question)
-        weight_of_question = sum(weights.values()) or 1.0
-        most_held = 0.0
-        for chunk in self._index.chunks_by_id([chunk_id for chunk_id, _ in hits]):
-            held_words = weights.keys() & _words_in(chunk.passage)
-            most_held = max(most_held, sum(weights[word] for word in held_words))
-
+        shares = self._shares(question, self._index.chunks_by_id([chunk_id for chunk_id, _ in hits]))
         _, highest_cosine = hits[0]
-        share_held = most_held / weight_of_question
-        value = (highest_cosine + WORDS * share_held) / (1 + WORDS)
+        value = _value(highest_cosine, max(shares, default=0.0))
         return HeldScore(float(np.clip(value, 0.0, 1.0)), tuple(hits))
+
+    def _shares(self, question: str, chunks: Sequence[Chunk]) -> list[float]:
+        """The share of the question's words, by weight, that each passage has; 0 for a question without words."""
+        weights = self._weights(question)
+        total = sum(weights.values())
+        held = [sum(weights[word] for word in weights.keys() & _words_in(chunk.passage)) for chunk in chunks]
+        return [weight / total if total else 0.0 for weight in held]
 
     def _weights(self, question: str) -> dict[str, float]:
         """What each word of the question weighs: more, the fewer passages have it. All the same where the store cannot
@@ -120,6 +115,10 @@ class PassageScorer:
     @cached_property
     def _n_passages(self) -> int:
         return self._index.count(Chunk)
+
+
+def _value(cosine: float, share: float) -> float:
+    return (cosine + WORDS * share) / (1 + WORDS)
 
 
 @lru_cache(maxsize=1024)

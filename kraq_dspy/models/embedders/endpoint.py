@@ -15,7 +15,7 @@ from dspy.lm15 import CollectionLimitError
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.asset.consent import require_no_secret
-from kraq_dspy.errors import ModelError, UnembeddableError, counted
+from kraq_dspy.errors import ModelError, UnembeddableError, counted, quoted
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.lms.from_threads import in_loop
 from kraq_dspy.models.lms.limited_transport import LimitedTransport
@@ -34,7 +34,6 @@ _TOO_LONG = re.compile(
 _NAMED = re.compile(rf"\bnan\b|{_TOO_LONG.pattern}", re.IGNORECASE)
 """Words by which an error 500 is no bad moment of the server's."""
 _SHORTEST_CUT = 20  # characters
-_SHOWN = 60
 
 
 class _RefusedError(Exception):
@@ -102,7 +101,7 @@ class EndpointEmbedder(TextEncoder):
         first, reason = next(iter(reasons.items()))
         raise UnembeddableError(
             f"{self._url} did not embed {len(reasons)} of {counted(len(rows), 'text')}, first "
-            f"{_shown(full[first])}: {reason}",
+            f"{quoted(full[first])}: {reason}",
             vectors,
             reasons,
         )
@@ -124,7 +123,7 @@ class EndpointEmbedder(TextEncoder):
                         logger.info("%s gets %d texts at once from now on: %s", self._url, smaller, refusal)
                 return halved
             if self._dimension is None and self.dimension:  # raises where the server embeds nothing at all
-                logger.debug("It does embed: %s is at fault", _shown(texts[0]))
+                logger.debug("It does embed: %s is at fault", quoted(texts[0]))
             return [self._row_of_a_part(texts[0], str(refusal))]
 
         if len(texts) == 1:
@@ -149,7 +148,7 @@ class EndpointEmbedder(TextEncoder):
                 reason = str(refusal)
                 continue
 
-            logger.warning("Of %s, %d of %d characters count: %s", _shown(text), len(part), len(text), reason)
+            logger.warning("Of %s, %d of %d characters count: %s", quoted(text), len(part), len(text), reason)
             return row
         return reason
 
@@ -229,10 +228,6 @@ def _row(embedding: Any) -> Vectors | str:
     if not np.isfinite(length) or not length:
         return "the server made an embedding of it that is zero or not finite"
     return row / length
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _complaint(status: int, reason: str, content: bytes) -> str:

@@ -11,8 +11,7 @@ import numpy as np
 
 from kraq_dspy.errors import EvaluationError, counted
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.defaults import RETRIEVED
-from kraq_dspy.eval.evaluation import Evaluation, evaluate
+from kraq_dspy.eval.evaluation import RETRIEVED, Evaluation, evaluate
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.ports import Progress, Retriever, Vectors
 from kraq_dspy.records import Community, Hit

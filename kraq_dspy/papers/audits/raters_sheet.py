@@ -17,7 +17,6 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy._internal.spreadsheets import cell_of, text_of
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError, counted
-from kraq_dspy.eval.defaults import RATED_PASSAGES
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 from kraq_dspy.models.lms.roles import LanguageModels, fill_in
 from kraq_dspy.ports import Progress, SilentProgress
@@ -25,6 +24,9 @@ from kraq_dspy.programs.qa_rag import WritePairs
 from kraq_dspy.programs.qa_search.critics import BEST
 from kraq_dspy.records import Chunk
 from kraq_dspy.signatures import RateStandAlone
+
+RATED_PASSAGES = 20
+"""Passages on a sheet that people rate."""
 
 TRIES = 4
 """Of each passage: the paper's "fewer than five"."""

@@ -78,6 +78,7 @@ def test_the_calls_of_an_estimate_that_are_exact_are_what_the_index_then_asks(
     report = as_json(kraq("index", corpus, "--out", tmp_path / "i.kraq", "--json"))
     assert estimate["estimate"]["stages"][0]["expected"]["calls"] == report["usage"]["extract"]["calls"] > 0
     shown = kraq("index", "--dry-run", corpus, "--lm", "openai/gpt-4o-mini")
+    assert f"{corpus}: 2 documents, 2 passages, " in shown.stdout
     assert "together" in shown.stdout
     assert "For money" not in shown.stdout  # LiteLLM's list has the price
     assert "< 0.01" in shown.stdout  # what costs something never reads as nothing

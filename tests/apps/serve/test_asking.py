@@ -117,7 +117,8 @@ def test_a_client_that_goes_away_ends_its_answer_and_cancels_the_call(poets: Pat
     asyncio.run(leave())
 
 
-def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path, stream: bool) -> None:
     async def crowd() -> None:
         lm = HeldLM()
         with application(poets, lm, workers=1, queue=1) as app:
@@ -127,7 +128,7 @@ def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path)
             second = Client(app, body)
             while not api_of(app).slots.waiting:
                 await asyncio.sleep(0)
-            third = Client(app, body)
+            third = Client(app, {**body, "stream": stream})
             await asyncio.wait_for(third.done, 60)
             assert third.status == 503
             assert (b"retry-after", b"5") in third.sent[0]["headers"]

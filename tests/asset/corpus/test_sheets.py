@@ -193,6 +193,20 @@ def cell(text: str, attributes: str = "") -> str:
     return f"<table:table-cell {attributes}><text:p>{text}</text:p></table:table-cell>"
 
 
+@pytest.mark.parametrize(
+    ("beside", "text"),
+    [("", "Fares\nPort: Tarnvik; Crew: Alma; Crew: 5"), ("full", "Fares\nPort\tCrew\nTarnvik\tAlma\t5\tfull")],
+)
+def test_a_merged_cell_of_an_open_sheet_names_each_of_its_columns_and_no_other(
+    tmp_path: Path, beside: str, text: str
+) -> None:
+    names = cell("Port") + cell("Crew", 'table:number-columns-spanned="2"') + "<table:covered-table-cell/>"
+    values = cell("Tarnvik") + cell("Alma") + cell("5") + (cell(beside) if beside else "")
+    rows = f"<table:table-row>{names}</table:table-row><table:table-row>{values}</table:table-row>"
+    document = only_document(write(tmp_path, "a.ods", ods(f'<table:table table:name="Fares">{rows}</table:table>')))
+    assert document.text == text
+
+
 def test_an_open_sheet_repeats_hides_and_merges(tmp_path: Path) -> None:
     empty = '<table:table-cell table:number-columns-repeated="16381"/>'
     spanning = 'table:number-rows-spanned="2"'

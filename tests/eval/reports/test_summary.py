@@ -1,5 +1,6 @@
 """Works out the figures of a few rows by hand, and compares the summary with them."""
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,6 +92,16 @@ def test_p_values_are_adjusted_for_the_number_of_systems() -> None:
     cell = run.systems[1].cells["right"]
     assert cell.p_value == pytest.approx(0.125)
     assert cell.p_adjusted == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("adjusted", "shown"), [(0.049, "p=.010*"), (0.05, "p=.010* (Holm p=.050)")])
+def test_a_difference_that_the_number_of_systems_may_explain_says_so(adjusted: float, shown: str) -> None:
+    run = summarise_run(header(), [*rows("old", [0, 0, 1, 1]), *rows("new", [1, 1, 1, 1])])
+    old, new = run.systems
+    cell = dataclasses.replace(new.cells["right"], p_value=0.01, p_adjusted=adjusted)
+    run = dataclasses.replace(run, systems=(old, dataclasses.replace(new, cells={"right": cell})))
+    [grid] = [grid for grid in grids(run) if grid.title.startswith("Difference from")]
+    assert grid.rows[0][1].endswith(shown)
 
 
 def test_another_baseline_can_be_named_and_must_exist() -> None:

@@ -48,8 +48,8 @@ def test_a_score_has_the_cosine_and_a_quarter_of_the_rare_words(tmp_path: Path) 
     texts = {"ada": "Ada lived in London.", "byron": "Byron lived in London.", "juan": "Don Juan is a poem."}
     build_index([Document(name, "", text) for name, text in texts.items()], tmp_path / "x.kraq", embedder=embedder)
     with Workspace.open(tmp_path / "x.kraq", embedder=embedder) as space:
-        both, half, none = PassageScorer(space.index, embedder)(
-            ["Ada, London?", "Ada and the engine?", "Who drives the car?"]
+        both, half, none, no_words = PassageScorer(space.index, embedder)(
+            ["Ada, London?", "Ada and the engine?", "Who drives the car?", "Who are they?"]
         )
         [nearest] = space.index.get(Chunk, [both.nearest[0][0]])
     assert nearest.document_id == "ada"
@@ -57,6 +57,7 @@ def test_a_score_has_the_cosine_and_a_quarter_of_the_rare_words(tmp_path: Path) 
     cosine, share = np.sqrt(0.5), np.log(1 + 3 / 2) / (np.log(1 + 3 / 2) + np.log(1 + 3 / 1))
     assert half.value == pytest.approx((cosine + 0.25 * share) / 1.25, abs=1e-6)
     assert none.value == pytest.approx(1 / 1.25, abs=1e-6)  # the axis of texts without a keyword
+    assert no_words.value == none.value
 
 
 def test_a_store_says_in_how_many_texts_a_word_stands(orchids: Path) -> None:

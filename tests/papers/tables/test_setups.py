@@ -66,6 +66,7 @@ def test_a_model_of_another_name_stands_in_and_the_papers_own_does_not() -> None
 def test_a_run_begins_its_report_with_the_setup_or_with_what_it_lacks(toy: Toy) -> None:
     table = toy.table("qa_matching", systems=toy.table("qa_matching").systems[:1])
     plain, paper = (summarise([toy.run(each, limit=2)]) for each in (table, table.as_in_paper()))
+    assert [run.systems[0].reasons for run in (*plain.runs, *paper.runs)] == [{}, {}]
     assert "--paper" in setup_lines(plain)["as in the paper"]
     assert "embedded for GPT-4o (rewriter, judge)" in setup_lines(paper)["in place of the paper's"]
     assert "FindSameQuestion" in setup_lines(paper)["as in the paper"]

@@ -117,6 +117,17 @@ def test_without_a_match_the_program_answers_and_its_prediction_is_kept(answers:
     assert prediction.search.collected is False
 
 
+@pytest.mark.parametrize("timings", [None, {"wall": 1.0}, ["one second"]])
+def test_the_search_is_timed_beside_a_program_that_says_nothing_of_its_stages(
+    answers: ServedAnswers, timings: object
+) -> None:
+    prediction, _ = ask(QASearch(Program(timings=timings), answers), "Who founded the bank?", [NONE])
+    if isinstance(timings, list):
+        assert prediction.timings == timings
+    else:
+        assert set(prediction.timings) == {"faq", "wall"}
+
+
 def test_an_empty_faq_leads_straight_to_the_program(answers: ServedAnswers) -> None:
     for number in range(1, 7):
         answers.faq.remove(number, by="test")
