@@ -146,7 +146,7 @@ def test_kraq_index_into_a_folder_that_cannot_be_written_names_it(tmp_path: Path
     folder = tmp_path / "closed"
     folder.mkdir()
     (folder / "corpus.txt").write_text("Ada Lovelace met Charles Babbage.")
-    words = ["index", folder / "corpus.txt", "--out", folder / "x.kraq", "--json"]
+    words: list[str | Path] = ["index", folder / "corpus.txt", "--out", folder / "x.kraq", "--json"]
     folder.chmod(0o555)
     try:
         process = kraq.python(WITHOUT_RIGHTS, *words)
