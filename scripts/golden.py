@@ -263,8 +263,8 @@ def recorded_tables(folder: Path) -> Recording:
     from kraq_dspy.papers.catalogue import papers_tables
     from kraq_dspy.papers.listing import paper_grids
     from tests.eval.saving import save
-    from tests.papers.tables.conftest import Toy
-    from tests.papers.tables.test_papers_tables import LIGHTHOUSES, RUN, SETTINGS, table_of
+    from tests.papers.tables.conftest import LIGHTHOUSES, Toy
+    from tests.papers.tables.test_papers_tables import RUN, SETTINGS, table_of
 
     recording = Recording(folder)
     toy = Toy(folder)

@@ -8,7 +8,7 @@ import re._constants as names  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 import sys
 from collections import ChainMap, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
@@ -54,15 +54,15 @@ def patterns() -> dict[tuple[str, int, str], str]:
     places: dict[tuple[str, int], str] = {}
     functions: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for module in modules():
-        tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+        nodes = list(ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))))
         held = list(_held_by(module))
-        named = list(_called_by_name(tree, module))
-        asked_in_loops = _functions_of_loops(tree, module)
+        named = list(_called_by_name(nodes, module))
+        asked_in_loops = _functions_of_loops(nodes, module)
         for pattern in held:
             places.setdefault(_as_text(pattern), module.__name__)
         for pattern in set(held).difference(pattern for _, pattern in named):
             functions[_as_text(pattern)] |= asked_in_loops
-        for function, pattern in (*_written_in(tree, module), *named):
+        for function, pattern in (*_written_in(nodes, module), *named):
             is_held = _as_text(pattern) in places
             places.setdefault(_as_text(pattern), module.__name__)
             if function != "compile":
@@ -112,10 +112,10 @@ def _inside(value: Any, depth: int) -> Iterator[re.Pattern[str]]:
         yield value.__self__  # a method of a pattern: SPACES.sub
 
 
-def _written_in(tree: ast.Module, module: ModuleType) -> Iterator[tuple[str, re.Pattern[str]]]:
+def _written_in(nodes: Iterable[ast.AST], module: ModuleType) -> Iterator[tuple[str, re.Pattern[str]]]:
     """The patterns that the module's functions hand to `re`, and to which of its functions. A name that only a call
     knows is taken for "Aa"."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
             continue
         function = node.func
@@ -130,11 +130,11 @@ def _written_in(tree: ast.Module, module: ModuleType) -> Iterator[tuple[str, re.
             raise AssertionError(f"{module.__name__}, line {node.lineno}: what pattern is {ast.unparse(node.args[0])}?")
 
 
-def _functions_of_loops(tree: ast.Module, module: ModuleType) -> set[str]:
+def _functions_of_loops(nodes: Iterable[ast.AST], module: ModuleType) -> set[str]:
     """How patterns without a name of their own are asked, such as those of a list or of a record:
     `pattern.fullmatch(heading)`, `rules.definition.match(text)`. Texts are split too, so that says nothing."""
     functions = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Attribute) or node.attr not in FUNCTIONS - {"split"}:
             continue
         is_named = isinstance(node.value, ast.Name) and node.value.id in {"re", *vars(module)}
@@ -143,9 +143,9 @@ def _functions_of_loops(tree: ast.Module, module: ModuleType) -> set[str]:
     return functions
 
 
-def _called_by_name(tree: ast.Module, module: ModuleType) -> Iterator[tuple[str, re.Pattern[str]]]:
+def _called_by_name(nodes: Iterable[ast.AST], module: ModuleType) -> Iterator[tuple[str, re.Pattern[str]]]:
     """The patterns with a name in the module, and how they are asked: NAME.search(...), or NAME.match handed on."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in FUNCTIONS:
             pattern = vars(module).get(node.value.id)
             if isinstance(pattern, re.Pattern):

@@ -1,6 +1,8 @@
 """The package's own sources, parsed once for all tests that read them: their imports, calls and constants."""
 
 import ast
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -46,33 +48,34 @@ def sources(pattern: str = "**/*.py") -> Sources:
     found = Sources()
     for path in sorted(PACKAGE.glob(pattern)):
         file = path.relative_to(PACKAGE).as_posix()
-        tree = ast.parse(path.read_text("utf-8"))
-        found.imports.extend(_imports_in(tree, file))
-        for node in ast.walk(tree):
+        for node, in_function, for_types in _nodes_of(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = tuple(alias.name for alias in node.names)
+                module = "." * node.level + (node.module or "")
+                found.imports.append(Import(file, node.lineno, module, names, in_function, for_types))
+            elif isinstance(node, ast.Import):
+                found.imports.extend(
+                    Import(file, node.lineno, alias.name, (), in_function, for_types) for alias in node.names
+                )
             _look_at(node, file, found)
     return found
 
 
-def _imports_in(tree: ast.Module, file: str) -> list[Import]:
-    """The imports of a file, breadth first as `ast.walk` has them."""
-    in_functions: set[ast.AST] = set()
-    for_types: set[ast.AST] = set()
-    imports: list[Import] = []
-    for node in ast.walk(tree):  # parents come before their children
-        children = set(ast.iter_child_nodes(node))
-        if node in in_functions or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            in_functions |= children
-        if node in for_types or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
-            for_types |= children
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
-        if isinstance(node, ast.ImportFrom):
-            names = tuple(alias.name for alias in node.names)
-            module = "." * node.level + (node.module or "")
-            imports.append(Import(file, node.lineno, module, names, node in in_functions, node in for_types))
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                imports.append(Import(file, node.lineno, alias.name, (), node in in_functions, node in for_types))
-    return imports
+
+def _nodes_of(tree: ast.Module) -> Iterator[tuple[ast.AST, bool, bool]]:
+    """The nodes of a file, breadth first and without leaves: each, whether it is in a function, and whether for types
+    alone."""
+    waiting: deque[tuple[ast.AST, bool, bool]] = deque([(tree, False, False)])
+    while waiting:
+        node, in_function, for_types = waiting.popleft()
+        yield node, in_function, for_types
+        in_function |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for_types |= isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        waiting.extend(
+            (child, in_function, for_types) for child in ast.iter_child_nodes(node) if not isinstance(child, _LEAVES)
+        )
 
 
 def _look_at(node: ast.AST, file: str, found: Sources) -> None:

@@ -34,7 +34,7 @@ def names_of(cell: str) -> list[str]:
 
 
 def stands(name: str, text: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+    return name in text and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 def test_new_names_are_used_and_old_ones_nowhere() -> None:

@@ -63,7 +63,8 @@ def described(value: Any) -> Iterator[str]:
 
 
 def lacking(name: str, value: Any) -> list[str]:
-    lost = [argument for argument in arguments(value) if argument not in set(described(value))]
+    found = set(described(value))
+    lost = [argument for argument in arguments(value) if argument not in found]
     if inspect.isfunction(value) and inspect.signature(value).return_annotation not in (None, "None"):
         lost += [] if re.search(r"(?m)^(?:Returns|Yields):$", inspect.getdoc(value) or "") else ["Returns"]
     return lost

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -27,15 +25,16 @@ def test_the_example_asks_what_its_corpus_holds() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(blocks("python"))))
-def test_a_python_example_runs(number: int, tmp_path: Path) -> None:
+def test_a_python_example_runs(number: int, tmp_path: Path, kraq: WarmShell) -> None:
     for corpus in re.findall(r'"(examples/.*?)"', code := blocks("python")[number]):  # its beginning: enough to run
         (tmp_path / corpus).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / corpus).write_text(
             "".join((ROOT / corpus).read_text("utf-8").splitlines(keepends=True)[:12]), "utf-8"
         )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    process = kraq.python(code, cwd=tmp_path)
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert output.strip()
 
 
 def test_three_ways_in_are_named_each_in_five_lines() -> None:

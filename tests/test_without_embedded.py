@@ -1,5 +1,8 @@
-"""The package works without the room of the embedded model; what needs that model says in one sentence that it is not
-there."""
+"""Without the room of the embedded model an index is made and asked by another model, and what needs the room says so
+in one sentence.
+
+That no other file imports it is tested with the architecture.
+"""
 
 import os
 import subprocess
@@ -7,32 +10,39 @@ import sys
 from pathlib import Path
 
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.embedded_model import ROOM
 
 ROOT = Path(__file__).resolve().parents[1]
-OF_MODELS = (
-    "tests/indexing/index/test_flawed_replies.py",  # an index by a model
-    "tests/programs/test_traditional.py",
-    "tests/programs/test_qa_rag.py",
-    "tests/retrievers/test_hits.py",
-)
-IMPORTS_ALL = """
-import importlib, pkgutil, kraq_dspy
-names = [each.name for each in pkgutil.walk_packages(kraq_dspy.__path__, "kraq_dspy.")]
-assert len(names) > 400 and not [name for name in names if name.startswith("kraq_dspy.embedded.")]
-for name in names:
-    if not name.endswith("__main__"):
-        importlib.import_module(name)
+SCRIPT = """
+import sys
+import kraq_dspy as kraq
+from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages
+from kraq_dspy.settings import QuestionSettings, RoleSettings, Settings
+
+folder, url, *texts = sys.argv[1:]
+settings = Settings(roles={"default": RoleSettings("hosted_vllm/m", api_base=url)})
+report = kraq.build_index(texts, folder, settings=settings)
+assert report.counts["questions"] and not report.failures, report
+with kraq.Workspace.open(folder) as space:
+    for program in ("traditional", "combined", "qa-rag", "graph-local"):
+        assert space.ask("Who repaired the lamp?", program, refuse=False).hits
+
+def needing_it(needs):
+    try:
+        needs()
+    except kraq.errors.KraqError as error:
+        print(type(error).__name__, *str(error).split())
+
+by_templates = QuestionSettings(asked_by="templates")
+needing_it(lambda: kraq.make_lm("embedded")("Who met Ada?"))
+needing_it(lambda: AskedBy([], ListedPassages([]), by_templates, generator="m"))
 """
-NEEDS_IT = {
-    "model": "from kraq_dspy import make_lm; make_lm('embedded')('Who met Ada?')",
-    "templates": (
-        "from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages\n"
-        "from kraq_dspy.settings import QuestionSettings\n"
-        "AskedBy([], ListedPassages([]), QuestionSettings(asked_by='templates'), generator='m')"
-    ),
-}
+TEXTS = (
+    "Mira Tolan repaired the old lamp in 1902. Orrin Vale paid Mira Tolan for the lamp.",
+    "The great storm of 1903 destroyed the harbor of Harrow. Orrin Vale left Harrow.",
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,33 +53,20 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in (ROOT / "kraq_dspy").iterdir():
         if path.name not in ("embedded", "__pycache__"):
             (folder / "kraq_dspy" / path.name).symlink_to(path)
-    for name in ("tests", "benchmarks", "pyproject.toml"):
-        (folder / name).symlink_to(ROOT / name)
     return folder
 
 
-def run(checkout: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=checkout, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-def test_every_other_module_is_imported(checkout: Path) -> None:
-    done = run(checkout, "-c", IMPORTS_ALL)
+def test_another_model_makes_and_asks_an_index_and_what_needs_the_room_says_that_it_is_not_there(
+    checkout: Path, tmp_path: Path
+) -> None:
+    with stand_in() as server:
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(tmp_path / "harrow.kraq"), server.url, *TEXTS],
+            cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
-
-def test_the_tests_of_programs_retrievers_and_an_index_by_a_model_pass(checkout: Path) -> None:
-    done = run(checkout, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *OF_MODELS)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert done.stdout.count(".") > 30
-
-
-@pytest.mark.parametrize("needed_by", NEEDS_IT)
-def test_what_needs_it_says_in_one_sentence_that_it_is_not_there(checkout: Path, needed_by: str) -> None:
-    done = run(checkout, "-c", NEEDS_IT[needed_by])
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert "ModelError: This installation of kraq-dspy has no embedded model" in last
-    assert ROOM in last
+    of_the_model, of_templates = done.stdout.splitlines()
+    for line in (of_the_model, of_templates):
+        assert line.startswith("ModelError This installation of kraq-dspy has no embedded model")
+        assert ROOM in line

@@ -5,7 +5,7 @@ import importlib
 import dspy
 import pytest
 
-from tests.sources import Import, sources
+from tests.sources import Import, Sources, sources
 
 PUBLIC = ("dspy", "dspy.lm15", "dspy.utils.exceptions", "dspy.utils.callback", "dspy.streaming")
 
@@ -13,11 +13,11 @@ PUBLIC = ("dspy", "dspy.lm15", "dspy.utils.exceptions", "dspy.utils.callback", "
 INTERNALS = "_internal/dspy_internals.py"
 
 
-def imports_of_dspy(files: str) -> list[Import]:
-    return [each for each in sources(files).imports if each.module.split(".")[0] == "dspy"]
+def imports_of_dspy(found: Sources) -> list[Import]:
+    return [each for each in found.imports if each.module.split(".")[0] == "dspy"]
 
 
-PRIVATE = sorted({(each.module, name) for each in imports_of_dspy(INTERNALS) for name in each.names})
+PRIVATE = sorted({(each.module, name) for each in imports_of_dspy(sources(INTERNALS)) for name in each.names})
 
 
 @pytest.mark.parametrize(("module", "name"), PRIVATE)
@@ -54,7 +54,7 @@ def test_a_compiled_part_is_still_marked_so_and_passed_over() -> None:
 def test_no_other_file_imports_what_dspy_keeps_private() -> None:
     elsewhere = [
         (each.file, each.module)
-        for each in imports_of_dspy("**/*.py")
+        for each in imports_of_dspy(sources())
         if each.file != INTERNALS and (each.module not in PUBLIC or any(name.startswith("_") for name in each.names))
     ]
     assert elsewhere == []

@@ -9,6 +9,7 @@ import kraq_dspy as kraq
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.optimize import compile_program
 from tests.dspy_tools.conftest import Obliging
+from tests.kept import kept_index
 
 RAG = kraq.eval.rag_quality
 TEXTS = [
@@ -42,7 +43,7 @@ class OwnRAG(dspy.Module):
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kraq.Workspace]:
     out = tmp_path_factory.mktemp("trainset") / "lurr.kraq"
-    kraq.build_index([kraq.Document(str(number), "", text) for number, text in enumerate(TEXTS)], out)
+    kept_index([kraq.Document(str(number), "", text) for number, text in enumerate(TEXTS)], out)
     with kraq.Workspace.open(out) as space:
         yield space
 

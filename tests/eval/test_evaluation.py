@@ -9,13 +9,14 @@ import dspy
 import pytest
 from dspy.utils.dummies import DummyLM
 
-from kraq_dspy import Workspace, build_index
+from kraq_dspy import Workspace
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.reports.comparing import compare_runs
 from kraq_dspy.eval.reports.grids import changed_questions, grids
 from kraq_dspy.eval.rows import read_run
 from kraq_dspy.records import Chunk, Document, Hit
+from tests.kept import kept_index
 
 QUESTIONS = [
     {"id": "o", "question": "Say Oslo", "answer": "Oslo", "supporting_ids": ["norway"]},
@@ -74,7 +75,7 @@ def test_a_function_that_finds_is_a_retriever_and_several_systems_have_names() -
 
 
 def test_what_computes_in_this_process_alone_is_asked_one_by_one(tmp_path: Path) -> None:
-    build_index([Document(name, name, text) for name, text in PASSAGES.items()], tmp_path / "places.kraq")
+    kept_index([Document(name, name, text) for name, text in PASSAGES.items()], tmp_path / "places.kraq")
     with Workspace.open(tmp_path / "places.kraq") as space:
         alone = evaluate("traditional", [{"question": "Where is Oslo?"}], ["grounded"], space=space)
         beside = evaluate(find, QUESTIONS, ["recall@1"], space=space)

@@ -14,10 +14,10 @@ from kraq_dspy.eval import evaluate
 from kraq_dspy.eval.foreign import ForeignSystem, found_documents, read_foreign
 from kraq_dspy.eval.reports.grids import grids
 from kraq_dspy.eval.rows import forget_failed
-from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
 from tests.conftest import WarmShell
+from tests.kept import kept_index
 
 TEXTS = {"mill": "The mill at Lurr was built by Nora Bell in 1934.", "inn": "The inn at Hald opens at noon on Sundays."}
 ROWS = [
@@ -60,7 +60,7 @@ def server() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     path = tmp_path_factory.mktemp("foreign") / "x.kraq"
-    build_index([Document(name, name.title(), text) for name, text in TEXTS.items()], path)
+    kept_index([Document(name, name.title(), text) for name, text in TEXTS.items()], path)
     with Workspace.open(path) as opened:
         yield opened
 
@@ -113,6 +113,7 @@ def test_a_server_that_dies_in_the_middle_is_counted_and_its_questions_are_asked
         def do_POST(self) -> None:
             asked.append(self.path)
             if serving.is_mortal:
+                serving.shutdown()  # else its thread asks for the closed socket without an end
                 serving.socket.close()
             super().do_POST()
 

@@ -14,10 +14,11 @@ from kraq_dspy.eval.evaluation import state_of
 from kraq_dspy.eval.gate import read_thresholds, under_checks, worse_checks
 from kraq_dspy.eval.reports.comparing import compare_runs
 from kraq_dspy.eval.reports.grids import changed_questions, unpaired_questions
-from kraq_dspy.indexing import add_documents, build_index
+from kraq_dspy.indexing import add_documents
 from kraq_dspy.records import Chunk, Document, Entity, Hit, Question, Relationship, Summary
 from kraq_dspy.workspace import Workspace
 from tests.conftest import WarmShell
+from tests.kept import kept_index
 
 ROWS = [
     {"id": f"q{number}", "question": f"Question {number}", "answer": "x", "supporting_ids": [f"d{number}"]}
@@ -183,7 +184,7 @@ def test_the_command_ends_with_3_where_a_run_is_worse_and_with_1_where_there_is_
 ) -> None:
     texts = {"rhine": "The Rhine flows into the North Sea.", "ada": "Ada Lovelace wrote the first program."}
     index = tmp_path / "x.kraq"
-    build_index([Document(name, name.title(), text) for name, text in texts.items()], index)
+    kept_index([Document(name, name.title(), text) for name, text in texts.items()], index)
     right, wrong = tmp_path / "right.jsonl", tmp_path / "wrong.jsonl"
     right.write_text('{"id": "q", "question": "Where does the Rhine flow?", "supporting_ids": ["rhine"]}\n', "utf-8")
     wrong.write_text('{"id": "q", "question": "Where does the Rhine flow?", "supporting_ids": ["ada"]}\n', "utf-8")
@@ -207,7 +208,7 @@ def test_a_run_is_compared_with_another_folder_by_one_metric_and_never_continued
     kraq: WarmShell, tmp_path: Path
 ) -> None:
     index = tmp_path / "x.kraq"
-    build_index([Document("rhine", "Rhine", "The Rhine flows into the North Sea.")], index)
+    kept_index([Document("rhine", "Rhine", "The Rhine flows into the North Sea.")], index)
     questions = tmp_path / "q.jsonl"
     questions.write_text('{"question": "Where does the Rhine flow?", "supporting_ids": ["rhine"]}\n', "utf-8")
 
@@ -248,7 +249,7 @@ def test_eval_report_and_comparison_print_one_shape(kraq: WarmShell, tmp_path: P
 
 @pytest.mark.parametrize("kind", [Chunk, Entity, Relationship, Question, Summary])
 def test_an_index_that_lost_a_record_is_another_state(tmp_path: Path, kind: type) -> None:
-    build_index([Document("ada", "Ada", "Ada Lovelace met Charles Babbage in London in 1833.")], tmp_path / "x.kraq")
+    kept_index([Document("ada", "Ada", "Ada Lovelace met Charles Babbage in London in 1833.")], tmp_path / "x.kraq")
     with Workspace.open(tmp_path / "x.kraq") as space:
         before = state_of(space)
 
@@ -285,7 +286,7 @@ def test_a_run_over_two_halves_is_worse_only_if_both_say_so(tmp_path: Path) -> N
 
 def test_human_questions_decide_with_the_halves_on_the_command_line(kraq: WarmShell, tmp_path: Path) -> None:
     names = [f"{word}{number}" for number in range(8) for word in ("rhine", "ada", "bell", "mill", "inn")]
-    build_index([Document(name, name.title(), f"The {name} is old, says Ida.") for name in names], tmp_path / "x.kraq")
+    kept_index([Document(name, name.title(), f"The {name} is old, says Ida.") for name in names], tmp_path / "x.kraq")
     rows = [{"question": f"What of the {name}?", "supporting_ids": [name]} for name in names]
     for file, lines in (("testset", halved(rows)), ("few", rows[:6]), ("plain", rows), ("two", rows[:2])):
         (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), "utf-8")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy import Index, build_index
+from kraq_dspy import Index
 from kraq_dspy.indexing.index.check import check_index
 from kraq_dspy.records import Document, Entity, Question
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 KINDS = Path(__file__).with_name("kinds")
 FEWEST_QUESTIONS = {"tales": 10, "capitals": 4, "abstracts": 8, "one_document": 1, "one_sentence": 1}
@@ -41,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, keyword_embedder: type[Keywo
     indexes = {}
     for file in sorted(KINDS.glob("*.txt")):
         path = folder / f"{file.stem}.kraq"
-        build_index(list(documents_of(file)), path, embedder=embedder)
+        kept_index(documents_of(file), path, embedder=embedder)
         with Index.open(path) as index:
             indexes[file.stem] = Built(path, tuple(index.all(Entity)), tuple(index.all(Question)))
     return indexes

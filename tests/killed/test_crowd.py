@@ -37,7 +37,7 @@ def require_clean(report: dict[str, Any]) -> None:
 
 
 def test_eight_readers_and_a_writer_with_kills_for_some_seconds(tmp_path: Path) -> None:
-    require_clean(crowd(tmp_path, 10, 2026))
+    require_clean(crowd(tmp_path, 5, 2026))
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 
 from kraq_dspy import build_index
 from kraq_dspy.records import Document
+from tests.conftest import WarmShell
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "corpus.jsonl"
 
@@ -126,31 +127,34 @@ def test_what_is_written_out_on_a_full_disk_ends_in_one_message(tmp_path: Path, 
 # Root may write anywhere: without these rights (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) it meets modes as others do.
 WITHOUT_RIGHTS = """
 import ctypes, os, sys
+from kraq_dspy.apps.cli import main
+
 if os.geteuid() == 0:
-    for right in (1, 2):
-        if ctypes.CDLL(None, use_errno=True).prctl(24, right, 0, 0, 0) != 0:  # PR_CAPBSET_DROP
-            sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+    libc = ctypes.CDLL(None, use_errno=True)
+    this_thread = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3
+    rights = (ctypes.c_uint32 * 6)()  # those that hold come first
+    assert libc.capget(this_thread, rights) == 0, os.strerror(ctypes.get_errno())
+    rights[0] &= ~0b110
+    assert libc.capset(this_thread, rights) == 0, os.strerror(ctypes.get_errno())
+sys.argv = ["kraq", *sys.argv[1:]]
+main()
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the modes and the rights of Linux")
-def test_kraq_index_into_a_folder_that_cannot_be_written_names_it(tmp_path: Path) -> None:
-    head = [sys.executable, "-c", WITHOUT_RIGHTS]
-    ready = subprocess.run([*head, "-c", "import kraq_dspy.apps.cli"], capture_output=True, text=True)
-    if ready.returncode != 0:
-        pytest.skip(f"the package cannot be read without root's rights: {ready.stderr.strip()[-200:]}")
+def test_kraq_index_into_a_folder_that_cannot_be_written_names_it(tmp_path: Path, kraq: WarmShell) -> None:
     folder = tmp_path / "closed"
     folder.mkdir()
     (folder / "corpus.txt").write_text("Ada Lovelace met Charles Babbage.")
-    words = ["-m", "kraq_dspy", "index", str(folder / "corpus.txt"), "--out", str(folder / "x.kraq"), "--json"]
+    words: list[str | Path] = ["index", folder / "corpus.txt", "--out", folder / "x.kraq", "--json"]
     folder.chmod(0o555)
     try:
-        process = subprocess.run([*head, *words], capture_output=True, text=True)
+        process = kraq.python(WITHOUT_RIGHTS, *words)
+        output, errors = process.communicate()
     finally:
         folder.chmod(0o755)
-    assert process.returncode == 1, process.stderr
-    assert process.stdout == ""
-    assert "Permission denied" in process.stderr
-    assert "Traceback" not in process.stderr
-    assert str(folder) in process.stderr.replace("\n", "")
+    assert process.returncode == 1, errors
+    assert output == ""
+    assert "Permission denied" in errors
+    assert "Traceback" not in errors
+    assert str(folder) in errors.replace("\n", "")

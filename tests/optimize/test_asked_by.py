@@ -8,7 +8,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import build_index, signatures
+from kraq_dspy import signatures
 from kraq_dspy.errors import ModelError, StateError
 from kraq_dspy.eval import evaluate
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -24,6 +24,7 @@ from kraq_dspy.steps.kept import StoredSteps
 from kraq_dspy.testset.making import TestsetPlan, make_testset
 from kraq_dspy.workspace import Workspace
 from tests.dspy_tools.conftest import AsyncObliging, Obliging
+from tests.kept import kept_index
 from tests.warm import WarmShell
 
 TUNED = "Tuned: "
@@ -47,8 +48,7 @@ def is_tuned(program: dspy.Module) -> bool:
 @pytest.fixture(scope="module")
 def league(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("league") / "league.kraq"
-    build_index([Document("league", "League", TEXT)], out)
-    return out
+    return kept_index([Document("league", "League", TEXT)], out)
 
 
 def test_every_signature_says_who_asks_it() -> None:

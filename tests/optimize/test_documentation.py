@@ -1,8 +1,6 @@
 """The worked example of docs/guide/optimizing.md runs as it is printed, and its options exist."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from kraq_dspy.optimize import OPTIMIZERS, STEPS
@@ -13,11 +11,12 @@ PAGE = (ROOT / "docs" / "guide" / "optimizing.md").read_text("utf-8")
 STEPS_PAGE = (ROOT / "docs" / "reference" / "steps.md").read_text("utf-8")
 
 
-def test_the_worked_example_runs(tmp_path: Path) -> None:
+def test_the_worked_example_runs(tmp_path: Path, kraq: WarmShell) -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)).replace('"examples/', f'"{ROOT}/examples/')
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    before, problems, state, *_, guess = done.stdout.splitlines()
+    process = kraq.python(code, cwd=tmp_path)
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    before, problems, state, *_, guess = output.splitlines()
     assert re.fullmatch(r"before (\d\.\d\d), after \1", before)
     assert "cannot improve" in problems
     assert "demonstrations, made by labeled" in state

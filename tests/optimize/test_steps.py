@@ -25,6 +25,7 @@ from kraq_dspy.optimize.steps import StepSource
 from kraq_dspy.programs import QASearch, TraditionalRAG
 from kraq_dspy.settings import CommunitySettings, Settings
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept, kept_index
 
 TOY = Sizes(demos=2, candidates=2, rounds=1, threads=1)
 MAGIC = "Do it as people do."
@@ -228,7 +229,7 @@ def test_gepa_is_told_the_metrics_reasons_and_its_instruction_is_taken_over(step
     compiled = compile_program(
         step,
         rows(step),
-        method=Method("gepa", sizes=Sizes(candidates=6, threads=1)),
+        method=Method("gepa", sizes=Sizes(candidates=2, threads=1)),
         resources=Resources(lm=models),
     )
     assert compiled.comparison.difference.estimate > 0.3
@@ -307,14 +308,18 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     from kraq_dspy.indexing.prepare.preparations import PREPARATIONS
     from kraq_dspy.ports import SilentProgress
 
-    path = tmp_path_factory.mktemp("steps") / "people.kraq"
+    documents = writers_and_towns()
+    settings = Settings(communities=CommunitySettings(max_size=3))
     embedder = KeywordEmbedder(*(person.split()[0].lower() for person in WRITERS))
-    build_index(
-        writers_and_towns(), path, embedder=embedder, settings=Settings(communities=CommunitySettings(max_size=3))
-    )
+
+    def build(path: Path) -> None:
+        build_index(documents, path, embedder=embedder, settings=settings)
+        with Workspace.open(path, embedder=embedder, write=True) as opened:
+            preparation = PREPARATIONS["qa-pairs"]
+            preparation.make(opened, preparation.options(), SilentProgress())
+
+    path = kept(repr((documents, settings, "qa-pairs")), build, tmp_path_factory.mktemp("steps") / "people.kraq")
     with Workspace.open(path, embedder=embedder, write=True) as opened:
-        preparation = PREPARATIONS["qa-pairs"]
-        preparation.make(opened, preparation.options(), SilentProgress())
         yield opened
 
 
@@ -339,7 +344,7 @@ def test_without_prepared_pairs_a_step_learns_from_a_training_set_that_costs_not
         Document(place, place, f"The {place} is a landmark. It was opened in {1801 + number} by Queen Ada of Milan.")
         for number, place in enumerate(places)
     ]
-    build_index(documents, tmp_path / "places.kraq", embedder=embedder)
+    kept_index(documents, tmp_path / "places.kraq", embedder=embedder)
     model = dspy.utils.DummyLM([{"answer": "unused"}] * 999)
     with Workspace.open(tmp_path / "places.kraq", embedder=embedder, lm=model) as space:
         rows = STEPS["answering"].index_rows(space)

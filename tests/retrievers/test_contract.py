@@ -188,10 +188,10 @@ def retrieve(request: pytest.FixtureRequest, library: Library) -> Retriever:
 
 
 def test_it_keeps_the_contract_that_others_can_run_on_theirs(retrieve: Retriever) -> None:
-    check_retriever(retrieve, [QUESTION, "castle", "music and bridge"])
+    check_retriever(retrieve, [QUESTION, "music and castle"])
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 8, 9, 50])
+@pytest.mark.parametrize("k", [2, 9, 50])
 def test_at_most_k_passages_and_none_twice(retrieve: Retriever, k: int) -> None:
     ids = [hit.chunk.id for hit in retrieve(QUESTION, k)]
     assert min(k, 9) // 2 <= len(ids) <= k  # strict budgets lose what the paper's floors cut off

@@ -49,9 +49,8 @@ class Echo(dspy.BaseLM):
         text = " ".join(shown.replace("[[", "").split())
         fields = "".join(f"[[ ## {name} ## ]]\n{text}\n\n" for name in ("answer", "account"))
         content = f"{fields}[[ ## completed ## ]]"
-        from litellm import ModelResponse  # seconds, so not where tests are collected
-
-        return ModelResponse(choices=[{"message": {"content": content}, "finish_reason": "stop"}], model="echo")
+        message = {"role": "assistant", "content": content}
+        return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "model": "echo"}
 
 
 @pytest.fixture(scope="module")

@@ -44,10 +44,8 @@ class Reader(dspy.BaseLM):
         await asyncio.sleep(self.delays.uniform(0.001, 0.02))
         self.under_way.remove(kind)
 
-        from litellm import ModelResponse  # seconds, so not where tests are collected
-
-        message = {"message": {"content": self._reply(shown)}, "finish_reason": "stop"}
-        return ModelResponse(choices=[message], model="reader")
+        message = {"role": "assistant", "content": self._reply(shown)}
+        return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "model": "reader"}
 
     def _kind_of(self, system: str, shown: str) -> str:
         """The kind that is asked for; "" where a question is checked."""

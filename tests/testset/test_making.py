@@ -24,6 +24,7 @@ from kraq_dspy.testset.testset import as_line, as_row
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from tests.conftest import WarmShell
+from tests.kept import kept_index
 
 PAGES = {
     "Ed Wood": "Ed Wood is a comedy film. It was directed by Tim Burton in 1994. It stars Johnny Depp as its hero.",
@@ -46,8 +47,7 @@ PAGES = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("index") / "pages.kraq"
     documents = [Document(title.lower().replace(" ", "-"), title, text) for title, text in PAGES.items()]
-    build_index(documents, path)
-    return path
+    return kept_index(documents, path)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_what_more_than_eight_passages_tell_is_no_broad_question(
         Document(town, town, f"Nora Quill painted the {thing} of {town} in 19{year}.")
         for year, (town, thing) in enumerate([*painted.items()][:n_passages], 10)
     ]
-    build_index(documents, tmp_path / "lighthouse.kraq")
+    kept_index(documents, tmp_path / "lighthouse.kraq")
     with Workspace.open(tmp_path / "lighthouse.kraq") as space:
         made = make_testset(space, plan=TestsetPlan(4, {"broad": 1}))
 

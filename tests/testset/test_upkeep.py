@@ -10,10 +10,10 @@ import pytest
 from kraq_dspy._internal.rag_prediction import REFUSAL
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval import Example, Testset, TestsetPlan, coverage_of, make_testset, make_trainset, update_testset
-from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Chunk, Document, TestsetRow
 from kraq_dspy.workspace import Workspace
 from tests.conftest import WarmShell
+from tests.kept import kept_index
 from tests.testset.test_making import PAGES
 
 NEW = {
@@ -23,8 +23,7 @@ NEW = {
 
 
 def indexed(path: Path, pages: dict[str, str]) -> Path:
-    build_index([Document(title.lower().replace(" ", "-"), title, text) for title, text in pages.items()], path)
-    return path
+    return kept_index([Document(title.lower().replace(" ", "-"), title, text) for title, text in pages.items()], path)
 
 
 @pytest.fixture(scope="module")

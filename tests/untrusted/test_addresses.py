@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from kraq_dspy.extend import load_embedder
 from kraq_dspy.indexing.index.estimate import estimate_index
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings, StoreSettings
 from kraq_dspy.workspace import Workspace
+from tests.kept import kept
 from tests.whole_program import app
 
 SECRET = "not-for-strangers"
@@ -97,7 +99,7 @@ def kraq(*words: str | Path) -> Result:
 
 def made_by_a_stranger(path: Path, **named: Any) -> Path:
     """An index whose manifests name what a stranger wrote into them: `named` by section."""
-    build_index(_corpus(path.parent), path)
+    kept(TEXT, partial(build_index, _corpus(path.parent)), path)
     rename(path, **named)
     return path
 
@@ -236,7 +238,9 @@ def test_consent_is_for_one_index_and_for_what_it_named(server: Recorder, accoun
     assert kraq("ask", moved, "Who?", "--program", "traditional").exit_code == 0
     rename(moved, **evil_role(server, api_base=f"{server.url}/other", api_key_env=None))
     assert isinstance(kraq("ask", moved, "Who?").exception, UntrustedError)  # names something else now
-    other = made_by_a_stranger(account / "other.kraq", **evil_role(server, api_key_env=None))
+    other = account / "other.kraq"
+    build_index(_corpus(account), other)  # a copy would be the same index
+    rename(other, **evil_role(server, api_key_env=None))
     assert isinstance(kraq("ask", other, "Who?").exception, UntrustedError)
     assert server.keys == set()
 

@@ -13,6 +13,7 @@ from kraq_dspy.asset import consent
 from kraq_dspy.errors import ModelError, UntrustedError
 from kraq_dspy.models.embedders.short_names import KNOWN_ENCODERS
 from kraq_dspy.models.lms import local_models
+from kraq_dspy.records import Document
 from kraq_dspy.settings import (
     BROUGHT_MODELS,
     KNOWN_ENCODERS as NAMES_OF_ENCODERS,
@@ -23,6 +24,7 @@ from kraq_dspy.settings import (
     Settings,
 )
 from kraq_dspy.workspace import Workspace
+from tests.kept import kept_index
 from tests.whole_program import app
 
 TABLE = """
@@ -140,7 +142,7 @@ FOREIGN: list[tuple[str, dict[str, object]]] = [
 def test_a_model_that_an_index_or_a_kraq_toml_names_is_not_loaded_unasked(
     folder: Path, monkeypatch: pytest.MonkeyPatch, named: str, sections: dict[str, dict[str, object]]
 ) -> None:
-    build_index(["Ada Lovelace met Charles Babbage in London."], folder / "x.kraq")
+    kept_index([Document("ada", "", "Ada Lovelace met Charles Babbage in London.")], folder / "x.kraq")
     rename_settings(folder / "x.kraq", **sections)
     with pytest.raises(UntrustedError, match="Nothing was sent or loaded") as refused:
         Workspace.open(folder / "x.kraq")
@@ -175,7 +177,7 @@ def test_what_the_library_knows_by_name_is_loaded_unasked() -> None:
 
 
 def test_a_request_names_no_model_to_load(folder: Path) -> None:
-    build_index(["Ada Lovelace met Charles Babbage in London."], folder / "x.kraq")
+    kept_index([Document("ada", "", "Ada Lovelace met Charles Babbage in London.")], folder / "x.kraq")
     with Workspace.open(folder / "x.kraq") as space:
         served = ServedIndex("x", space)
         for ask in (

@@ -9,10 +9,10 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.not_searched import ASKS_BACK, SOCIAL
+from tests.kept import kept_index
 from tests.warm import WarmShell
 
 THANKS, NOBODY = "ok great, thank you very much", "Where was he born?"
@@ -26,8 +26,7 @@ TEXT = (
 @pytest.fixture(scope="module")
 def league(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("league") / "league.kraq"
-    build_index([Document("league", "League", TEXT)], out)
-    return out
+    return kept_index([Document("league", "League", TEXT)], out)
 
 
 @pytest.fixture

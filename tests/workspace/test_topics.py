@@ -16,6 +16,7 @@ from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.suggesting import starters
 from kraq_dspy.workspace.topics import BROAD, asking_first, is_broad, topic_of, topics
 from tests.conftest import KeywordEmbedder, WarmShell
+from tests.kept import kept_index
 
 EMBEDDER = KeywordEmbedder("knox", "farragut", "memphis")
 TEXTS = ["Farragut held a fair.", *(f"Knox County held its fair of {1900 + year}." for year in range(1, BROAD))]
@@ -27,7 +28,7 @@ ON_BROAD, ON_NARROW = content_id("question", "broad"), content_id("question", "n
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One broad community with one narrow inside; a template asked about either."""
     out = tmp_path_factory.mktemp("topics") / "fairs.kraq"
-    build_index([Document(f"d{n}", f"d{n}", text) for n, text in enumerate(TEXTS)], out, embedder=EMBEDDER)
+    kept_index([Document(f"d{n}", f"d{n}", text) for n, text in enumerate(TEXTS)], out, embedder=EMBEDDER)
     with Index.open(out, write=True) as index:
         chunk_ids = tuple(index.ids(Chunk))
         degrees = {"Fair": 1, "Farragut": 3, "Knoxville": 3, "Knox County": 9, "Tennessee": 4}

@@ -1,4 +1,4 @@
-"""Opens programs and retrievers by name, over an index of the first twenty bundled passages."""
+"""Opens programs and retrievers by name, over an index of the first ten bundled passages."""
 
 import asyncio
 import dataclasses
@@ -17,6 +17,8 @@ from dspy.utils import DummyLM
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.asset.store.faq import NewEntry
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
+from kraq_dspy.indexing.index.build import build_index
+from kraq_dspy.indexing.prepare.graph import embed_graph, sentence_vectors
 from kraq_dspy.indexing.prepare.raptor import build_tree
 from kraq_dspy.models.lms.roles import lm_in_program
 from kraq_dspy.records import Document
@@ -24,7 +26,7 @@ from kraq_dspy.settings import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
-from tests.kept import kept_index
+from tests.kept import kept
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini"
 QUESTION = "Which film was directed by Tim Burton?"
@@ -34,11 +36,17 @@ QUESTION = "Which film was directed by Tim Burton?"
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("workspace") / "wiki.kraq"
     with (EXAMPLE / "corpus.jsonl").open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in itertools.islice(lines, 20)]
-    kept_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
-    with Workspace.open(out, write=True) as space:
-        build_tree(space.index, space.embedder, space.models)
-    return out
+        rows = [json.loads(line) for line in itertools.islice(lines, 10)]
+    documents = [Document(row["id"], row["title"], row["text"]) for row in rows]
+
+    def build(path: Path) -> None:
+        build_index(documents, path)
+        with Workspace.open(path, write=True) as space:
+            build_tree(space.index, space.embedder, space.models)
+            embed_graph(space.index, space.embedder)
+            sentence_vectors(space.index, space.embedder)
+
+    return kept(f"{documents} with all that retrievers need", build, out)
 
 
 def test_a_workspace_says_which_index_it_has(built: Path) -> None:

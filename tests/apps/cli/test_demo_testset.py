@@ -10,8 +10,8 @@ from kraq_dspy import Workspace, bundled_example
 from kraq_dspy.apps.cli.demo import RETRIEVERS, DemoTestset, show_testset, take_testset
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.eval import read_questions
-from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     wanted = {id for one in read_questions(bundled_example() / "questions.jsonl")[:12] for id in one.supporting_ids}
     documents = [*(one for one in every if one.id in wanted), *(one for one in every if one.id not in wanted)][:50]
     path = tmp_path_factory.mktemp("demo") / "demo.kraq"
-    build_index(documents, path)
+    kept_index(documents, path)
     with Workspace.open(path, lm=DummyLM([{}])) as opened:
         yield opened
 
@@ -52,6 +52,7 @@ def test_an_testset_marks_retrievers_by_its_own_questions_and_by_human_ones(
 
 
 def test_a_corpus_without_anything_to_ask_has_no_testset(tmp_path: Path) -> None:
-    build_index(["lorem ipsum dolor sit amet", "consectetur adipiscing elit"], tmp_path / "empty.kraq")
+    texts = ["lorem ipsum dolor sit amet", "consectetur adipiscing elit"]
+    kept_index([Document(text[:5], "", text) for text in texts], tmp_path / "empty.kraq")
     with Workspace.open(tmp_path / "empty.kraq") as space:
         assert take_testset(space, [{"question": "What?", "supporting_ids": ["x"]}]) is None

@@ -9,11 +9,12 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy import build_index
+from kraq_dspy import Document
 from kraq_dspy.apps.cli import main
 from kraq_dspy.optimize import save_state, state_of
 from kraq_dspy.signatures import AnswerQuestion
 from tests.conftest import WarmShell
+from tests.kept import kept_index
 
 Run = Callable[..., tuple[int, str, str]]
 PEOPLE = ("Ada Lovelace", "Charles Babbage", "Lord Byron", "Mary Shelley", "Jane Austen", "John Keats")
@@ -31,8 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = [
         f"{person} lived in {town}. {person} met a friend there." for person, town in zip(PEOPLE, PLACES, strict=True)
     ]
-    corpus = lines(place / "corpus.jsonl", [{"id": str(n), "text": text} for n, text in enumerate(texts)])
-    build_index(corpus, place / "people.kraq")
+    kept_index([Document(str(n), "", text) for n, text in enumerate(texts)], place / "people.kraq")
     rows = [
         {"question": f"Where did {person} {verb}?", "answers": [town]}
         for person, town in zip(PEOPLE, PLACES, strict=True)

@@ -10,12 +10,12 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import build_index
 from kraq_dspy.apps import PassageRetriever, index_tools
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
 from tests.apps.integrations.rivers import Rivers
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 QUESTION = "Which river flows into the black sea"
 EMBEDDER = KeywordEmbedder("ada", "byron", "juan", "engine")
@@ -25,7 +25,7 @@ EMBEDDER = KeywordEmbedder("ada", "byron", "juan", "engine")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     out = tmp_path_factory.mktemp("tools") / "poets.kraq"
     texts = {"byron": "Lord Byron wrote Don Juan.", "ada": "Ada Lovelace wrote notes on the Analytical Engine."}
-    build_index([Document(name, name, text) for name, text in texts.items()], out, embedder=EMBEDDER)
+    kept_index([Document(name, name, text) for name, text in texts.items()], out, embedder=EMBEDDER)
     with Workspace.open(out, embedder=EMBEDDER) as opened:
         yield opened
 

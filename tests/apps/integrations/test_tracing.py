@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from kraq_dspy import build_index
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 
 pytest.importorskip("openinference.instrumentation.dspy", reason="needs openinference-instrumentation-dspy")
 pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")
@@ -50,7 +50,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]
     """The spans of a question that was called and of one that was awaited, without those of the next questions."""
     index: Path = tmp_path_factory.mktemp("tracing") / "people.kraq"
     texts = {"Byron": "Lord Byron wrote Don Juan in Italy.", "Ada": "Ada Lovelace was the daughter of Lord Byron."}
-    build_index([Document(name, name, text) for name, text in texts.items()], index)
+    kept_index([Document(name, name, text) for name, text in texts.items()], index)
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(index)], capture_output=True, text=True, check=True)
 
     by_trace: dict[int, list[dict[str, Any]]] = {}

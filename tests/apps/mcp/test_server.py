@@ -3,9 +3,9 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -253,12 +253,15 @@ def test_over_stdio_nothing_but_protocol_is_on_standard_output(people_elsewhere:
         assert noise in stderr
 
 
-def test_over_http_with_a_token_only_who_has_it_is_served(people_elsewhere: Path, tmp_path: Path) -> None:
-    command = [*KRAQ, "mcp", str(people_elsewhere), "--http", "--port", "0", "--program", "traditional"]
-    process = subprocess.Popen(command, env={**ENVIRONMENT, "KRAQ_TOKEN": TOKEN}, stderr=subprocess.PIPE, text=True)
+def test_over_http_with_a_token_only_who_has_it_is_served(
+    people_elsewhere: Path, kraq: WarmShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KRAQ_TOKEN", TOKEN)
+    process = kraq.start("mcp", people_elsewhere, "--http", "--port", "0", "--program", "traditional")
     try:
-        assert process.stderr is not None
-        line = next(line for line in process.stderr if line.startswith("MCP: "))
+        while process.poll() is None and "MCP: " not in process.output()[1]:
+            time.sleep(0.05)
+        line = next(line for line in process.output()[1].splitlines() if line.startswith("MCP: "))
         url = line.removeprefix("MCP: ").partition(",")[0].strip()
         refused = httpx.post(url, json={})
         assert refused.status_code == 401
@@ -285,8 +288,7 @@ def test_over_http_with_a_token_only_who_has_it_is_served(people_elsewhere: Path
         assert {each.structured_content["passages"][0]["title"] for each in results} == {"Lord Byron"}
         assert "Byron" in answer.structured_content["answer"]
     finally:
-        process.terminate()
-        process.communicate()
+        process.kill()
 
 
 def test_the_address_is_told_once_connections_are_taken(

@@ -16,8 +16,11 @@ from stand_in import stand_in
 pytest.importorskip("starlette", reason="needs the extra serve")
 
 
-from kraq_dspy import Index, build_index
+from kraq_dspy import Index
+from kraq_dspy.asset.store.manifest import MANIFEST
+from kraq_dspy.asset.store.own_files import lock_holders
 from kraq_dspy.records import Document
+from tests.kept import kept_index
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -32,8 +35,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With the encoder that the command line loads."""
     out = tmp_path_factory.mktemp("processes") / "people.kraq"
     texts = {"Byron": "Lord Byron wrote Don Juan in Italy.", "Ada": "Ada Lovelace was the daughter of Lord Byron."}
-    build_index([Document(name, name, text) for name, text in texts.items()], out)
-    return out
+    return kept_index([Document(name, name, text) for name, text in texts.items()], out)
 
 
 @contextmanager
@@ -79,4 +81,7 @@ def test_ctrl_c_in_the_middle_of_an_answer_ends_it_without_a_traceback_and_frees
     with stand_in(latency_ms=LONG_MS) as model:
         words = [*command, people, "--port", "0", "--lm", "hosted_vllm/stand-in", "--api-base", model.url]
         with kraq(*words) as (process, address), streaming(address):
+            if sys.platform == "linux":
+                [state] = (people / "states").iterdir()
+                assert lock_holders(state / MANIFEST) == [f"process {process.pid} (kraq serve)"]
             require_ended_by_ctrl_c(process, address, people)

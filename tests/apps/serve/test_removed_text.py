@@ -15,11 +15,13 @@ import pytest
 
 pytest.importorskip("starlette", reason="needs the extra serve")
 
-from kraq_dspy import Document, Index, Scope, Workspace, add_documents, build_index, remove_documents
+from kraq_dspy import Document, Index, Scope, Workspace, add_documents, remove_documents
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.asset.store.states import former_states
 from kraq_dspy.workspace.newest_state import UNDER_WAY
 from tests.conftest import WarmShell
+from tests.kept import kept_index
+from tests.warm import WarmProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -29,8 +31,7 @@ TEXTS = {"safe": f"Nora Bell keeps the safe at Lurr. Its code is {SECRET}.", "ca
 
 
 def made(path: Path, *labels: str) -> Path:
-    build_index([Document(name, name, text, labels=labels) for name, text in TEXTS.items()], path)
-    return path
+    return kept_index([Document(name, name, text, labels=labels) for name, text in TEXTS.items()], path)
 
 
 def traces(path: Path) -> list[str]:
@@ -52,23 +53,27 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def kraq_serve(path: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kraq_dspy", "serve", str(path), "--port", "0", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+def started(kraq: WarmShell, *words: str | Path, says: str) -> Iterator[tuple[WarmProcess, str]]:
+    """A running server, and the first line of its output or errors that begins so."""
+    process = kraq.start(*words, "--port", "0")
+
+    def lines() -> list[str]:
+        return [line for line in "".join(process.output()).splitlines() if line.startswith(says)]
+
     try:
-        assert process.stdout is not None
-        yield process, next(line for line in process.stdout if line.startswith("http")).split()[0]
+        wait_until(lambda: process.poll() is not None or bool(lines()))
+        yield process, lines()[0]
     finally:
         process.kill()
-        process.communicate()
 
 
 @pytest.mark.parametrize("scope", [(), ("--scope", "staff"), ("--owner",)])
-def test_a_server_that_nobody_asks_leaves_the_former_state(scope: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_server_that_nobody_asks_leaves_the_former_state(
+    scope: tuple[str, ...], tmp_path: Path, kraq: WarmShell
+) -> None:
     path = made(tmp_path / "a.kraq", *(["staff"] if scope else []))
-    with kraq_serve(path, *scope) as (_, address):
+    with started(kraq, "serve", path, *scope, says="http") as (_, line):
+        address = line.split()[0]
         asked = httpx.post(f"{address}/api/ask", json={"question": "What is the code of the safe?"}, timeout=PATIENCE_S)
         assert asked.status_code == 200
         remove_documents(path, ["safe"])
@@ -77,15 +82,17 @@ def test_a_server_that_nobody_asks_leaves_the_former_state(scope: tuple[str, ...
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_server_that_ends_leaves_nothing_that_was_removed(end: signal.Signals, tmp_path: Path) -> None:
+def test_a_server_that_ends_leaves_nothing_that_was_removed(
+    end: signal.Signals, tmp_path: Path, kraq: WarmShell
+) -> None:
     path = made(tmp_path / "a.kraq")
-    with kraq_serve(path) as (process, _):
+    with started(kraq, "serve", path, says="http") as (process, _):
         process.send_signal(signal.SIGSTOP)  # so that it does not move on before
         remove_documents(path, ["safe"])
         assert traces(path)
         [holders] = former_states(path).values()
         if sys.platform == "linux":
-            assert holders == [f"process {process.pid} (kraq serve)"]
+            assert [holder.split(" (")[0] for holder in holders] == [f"process {process.pid}"]
         process.send_signal(end)
         process.send_signal(signal.SIGCONT)
         process.wait(PATIENCE_S)
@@ -94,21 +101,12 @@ def test_a_server_that_ends_leaves_nothing_that_was_removed(end: signal.Signals,
     assert not traces(path)
 
 
-def test_a_server_of_agents_leaves_the_former_state_while_it_runs(tmp_path: Path) -> None:
+def test_a_server_of_agents_leaves_the_former_state_while_it_runs(tmp_path: Path, kraq: WarmShell) -> None:
     pytest.importorskip("mcp", reason="needs the extra mcp")
     path = made(tmp_path / "a.kraq")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kraq_dspy", "mcp", str(path), "--http", "--port", "0"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    try:
-        assert process.stderr is not None
-        assert any("MCP: " in line for line in process.stderr)
+    with started(kraq, "mcp", path, "--http", says="MCP: "):
         remove_documents(path, ["safe"])
         wait_until(lambda: not traces(path))
-    finally:
-        process.kill()
-        process.communicate()
 
 
 THAT_NEVER_MOVES_ON = """

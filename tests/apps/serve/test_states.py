@@ -11,7 +11,7 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 
 from starlette.testclient import TestClient
 
-from kraq_dspy import Index, build_index
+from kraq_dspy import Index
 from kraq_dspy.apps.cli.serving import say_started
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.serve_settings import ServeSettings
@@ -22,6 +22,7 @@ from kraq_dspy.workspace import Workspace
 from tests.apps.serve.conftest import EMBEDDER, open_all
 from tests.asset.store.indexes import current_home
 from tests.conftest import WarmShell
+from tests.kept import kept_index
 
 ASK = {"question": "Who wrote Don Juan?", "program": "traditional"}
 
@@ -30,8 +31,7 @@ ASK = {"question": "Who wrote Don Juan?", "program": "traditional"}
 def byron(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With the encoder that the command line loads."""
     out = tmp_path_factory.mktemp("states") / "byron.kraq"
-    build_index([Document("byron", "Byron", "Lord Byron wrote Don Juan in Italy.")], out)
-    return out
+    return kept_index([Document("byron", "Byron", "Lord Byron wrote Don Juan in Italy.")], out)
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ for batch in range(10_000):
 """
 
 
-@pytest.mark.parametrize("pause_ms", [0, 7, 23, 61])
+@pytest.mark.parametrize("pause_ms", [0, 23])
 def test_a_process_killed_while_adding_leaves_whole_batches_in_records_and_vectors(
     tmp_path: Path, pause_ms: int
 ) -> None:
@@ -208,7 +208,7 @@ def test_a_process_killed_while_adding_leaves_whole_batches_in_records_and_vecto
         assert len(index.chunk_vectors.search_text("words", 5)) == 5
 
 
-@pytest.mark.parametrize("pause_ms", [0, 2, 5, 10, 20, 40])
+@pytest.mark.parametrize("pause_ms", [0, 5, 20])
 def test_a_process_killed_while_creating_leaves_what_can_be_opened_or_created_again(
     tmp_path: Path, pause_ms: int
 ) -> None:

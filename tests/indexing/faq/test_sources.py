@@ -15,6 +15,7 @@ from kraq_dspy.indexing.index.check import check_index, repair_index
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.settings import CommunitySettings, Settings
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 ADA = Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London.")
 BYRON = Document("byron", "Byron", "Lord Byron was the father of Ada Lovelace. Lord Byron met Mary Shelley in Geneva.")
@@ -30,8 +31,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 @pytest.fixture
 def path(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
     settings = Settings(communities=CommunitySettings(max_size=4))
-    build_index([ADA, BYRON, TURING], tmp_path / "i.kraq", settings=settings, embedder=embedder)
-    return tmp_path / "i.kraq"
+    return kept_index([ADA, BYRON, TURING], tmp_path / "i.kraq", settings=settings, embedder=embedder)
 
 
 def answer_about(path: Path, *documents: Document) -> None:

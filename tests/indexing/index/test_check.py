@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy import Index, build_index, remove_documents
+from kraq_dspy import Index, remove_documents
 from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.index.check import check_index, repair_index
@@ -16,6 +16,7 @@ from kraq_dspy.settings import CommunitySettings, Settings
 from kraq_dspy.workspace import Workspace
 from tests.asset.store.indexes import current_home
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 DOCUMENTS = [
     Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London."),
@@ -32,8 +33,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 @pytest.fixture
 def whole(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
     settings = Settings(communities=CommunitySettings(max_size=4))
-    build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings, embedder=embedder)
-    return tmp_path / "i.kraq"
+    return kept_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings, embedder=embedder)
 
 
 def lose_a_summary(index: Index) -> None:

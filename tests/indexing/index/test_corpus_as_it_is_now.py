@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from kraq_dspy import Index, add_documents, build_index, update_index
 from kraq_dspy.records import Chunk, Document, Question
 from kraq_dspy.workspace import Workspace
+from tests.kept import kept
 
 TEXTS = {
     "a.txt": "Ada Lovelace met Charles Babbage in London. Charles Babbage lived in London.",
@@ -24,7 +26,7 @@ def corpus(tmp_path: Path) -> Path:
     for name, text in TEXTS.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    build_index(folder, tmp_path / "x.kraq")
+    kept("files that change", partial(build_index, folder), tmp_path / "x.kraq")
     return folder
 
 

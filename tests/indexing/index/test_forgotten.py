@@ -25,6 +25,7 @@ from kraq_dspy.indexing.view.views import open_view
 from kraq_dspy.records import Chunk, Document, Entity
 from kraq_dspy.settings import Settings
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 STAYING = [
     Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London."),
@@ -45,8 +46,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 
 @pytest.fixture
 def planted(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
-    build_index([*STAYING, *PLANTED], tmp_path / "x.kraq", embedder=embedder)
-    return tmp_path / "x.kraq"
+    return kept_index([*STAYING, *PLANTED], tmp_path / "x.kraq", embedder=embedder)
 
 
 def contents(path: Path) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.settings import EMBEDDED, EncoderSettings, RoleSettings, Settings
-from tests.conftest import KeywordEmbedder
+from tests.conftest import KeywordEmbedder, WarmShell
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [
@@ -107,12 +107,11 @@ def test_where_another_model_asks_than_extracts_the_parse_of_what_is_asked_is_ke
         assert index.manifest.models["generator"] == EMBEDDED
 
 
-def test_an_index_of_twelve_passages_makes_no_more_calls_than_it_did(tmp_path: Path) -> None:
+def test_an_index_of_twelve_passages_makes_no_more_calls_than_it_did(tmp_path: Path, kraq: WarmShell) -> None:
     passages = ROOT / "examples" / "hotpotqa-mini" / "corpus.jsonl"
-    command = [sys.executable, "-c", COUNTED, str(tmp_path), str(passages)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert int(done.stdout or 0), done.stderr
-    assert int(done.stdout) <= MOST_CALLS
+    output, errors = kraq.python(COUNTED, tmp_path, passages).communicate()
+    assert int(output or 0), errors
+    assert int(output) <= MOST_CALLS
 
 
 def test_a_question_in_a_new_process_loads_no_parser_of_any_kind_and_collects_no_garbage_of_imports(

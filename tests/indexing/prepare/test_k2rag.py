@@ -20,6 +20,7 @@ from kraq_dspy.records import Chunk, Document, Question, content_id
 from kraq_dspy.settings import K2RAGSettings, Settings
 from kraq_dspy.workspace import Workspace
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 TOPICS = {"Rhine": "river", "Elbe": "river", "Keep": "castle", "Hall": "castle", "Choir": "music"}
 SETTINGS = Settings(k2rag=K2RAGSettings(share=0.2, least_tokens=20))
@@ -41,8 +42,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, embedder: KeywordEmbedder) -> Path:
     out = tmp_path_factory.mktemp("k2rag") / "town.kraq"
-    build_index([document(name) for name in TOPICS], out, settings=SETTINGS, embedder=embedder)
-    return out
+    return kept_index([document(name) for name in TOPICS], out, settings=SETTINGS, embedder=embedder)
 
 
 @pytest.fixture

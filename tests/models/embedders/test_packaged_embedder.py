@@ -78,7 +78,7 @@ def test_meaning_is_near_to_meaning(minilm: PackagedEmbedder) -> None:
 
 
 def test_a_text_has_the_same_vector_in_any_company_and_any_number_of_threads(minilm: PackagedEmbedder) -> None:
-    texts = [f"{'word ' * (i % 40)}number {i}" for i in range(60)]
+    texts = [f"{'word ' * (i % 40)}number {i}" for i in range(0, 60, 3)]
     together = minilm.encode_passages(texts)
 
     in_sevens = PackagedEmbedder(batch_size=7, threads=3).encode_passages(texts)
@@ -92,7 +92,7 @@ def test_sixteen_threads_get_the_vectors_that_one_gets(minilm: PackagedEmbedder)
     expected = minilm.encode_passages(TEXTS)
 
     with ThreadPoolExecutor(16) as pool:
-        for vectors in pool.map(lambda _: minilm.encode_passages(TEXTS), range(32)):
+        for vectors in pool.map(lambda _: minilm.encode_passages(TEXTS), range(16)):
             np.testing.assert_array_equal(vectors, expected)
 
 

@@ -61,14 +61,14 @@ def test_meaning_is_near_to_meaning(minilm: SentenceEmbedder) -> None:
 @pytest.mark.parametrize(("precision", "atol"), [("fp32", 1e-6), ("bf16", 2e-3)])
 def test_a_text_has_the_same_vector_in_any_company(precision: str, atol: float) -> None:
     """Some processors round by batch, in bf16 at its third digit."""
-    texts = [f"{'word ' * (i % 40)}number {i}" for i in range(60)]
+    texts = [f"{'word ' * (3 * i % 40)}number {i}" for i in range(20)]
     together = SentenceEmbedder(precision=precision, batch_size=64).encode_passages(texts)
 
     in_sevens = SentenceEmbedder(precision=precision, batch_size=7).encode_passages(texts)
-    alone = np.concatenate([SentenceEmbedder(precision=precision).encode_passages(texts[i : i + 1]) for i in (3, 39)])
+    alone = np.concatenate([SentenceEmbedder(precision=precision).encode_passages(texts[i : i + 1]) for i in (3, 13)])
 
     np.testing.assert_allclose(together, in_sevens, rtol=0, atol=atol)
-    np.testing.assert_allclose(together[[3, 39]], alone, rtol=0, atol=atol)
+    np.testing.assert_allclose(together[[3, 13]], alone, rtol=0, atol=atol)
 
 
 def test_texts_are_cut_at_the_models_limit_or_at_a_given_one(minilm: SentenceEmbedder) -> None:
@@ -123,7 +123,7 @@ def test_sixteen_threads_get_the_vectors_that_one_gets(minilm: SentenceEmbedder)
     expected = minilm.encode_passages(TEXTS)
 
     with ThreadPoolExecutor(16) as pool:
-        for vectors in pool.map(lambda _: minilm.encode_passages(TEXTS), range(32)):
+        for vectors in pool.map(lambda _: minilm.encode_passages(TEXTS), range(16)):
             np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
 
 

@@ -10,17 +10,38 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
+from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.extend import LanguageModels
 from kraq_dspy.papers.tables.run import RunOptions
 from kraq_dspy.papers.tables.run_table import run_table
-from kraq_dspy.papers.tables.table import EvalTable, read_table
+from kraq_dspy.papers.tables.table import EvalTable, System, read_table
 from kraq_dspy.ports import Progress
+from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings
+from tests.eval.saving import save
+from tests.kept import kept
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "hotpotqa-mini"
 TOKENS = 2500  # of evidence: two questions and their twenty passages
+
+
+LIGHTHOUSES = Dataset(
+    "hotpotqa-lighthouses",  # some rows are of hotpotqa alone
+    (
+        Document(
+            "kilda", "Kilda", "Kilda is a lighthouse on Hirta. Ada Moor built Kilda in 1894. The Board runs Kilda."
+        ),
+        Document("moor", "Ada Moor", "Ada Moor was an engineer from Leith. Ada Moor built Kilda and Sule."),
+        Document("sule", "Sule", "Sule is a lighthouse near Orkney. Sule burns oil. The Board runs Sule."),
+    ),
+    (
+        Example("q1", "Who built Kilda?", ("Ada Moor",), ("kilda",)),
+        Example("q2", "Where is Sule?", ("near Orkney",), ("sule",)),
+    ),
+)
+"""Three passages, for what takes seconds over twenty."""
 
 
 class Toy:
@@ -48,8 +69,12 @@ class Toy:
         chosen = RunOptions(
             data=data,
             out=out or self.folder / f"run-{self.runs}",
-            indexes=self.folder / "indexes",
-            **{"tokens": TOKENS, "bertscore": BertScorer.packaged, **options},
+            **{
+                "indexes": self.folder / "indexes",
+                "tokens": TOKENS,
+                "bertscore": BertScorer.packaged,
+                **options,
+            },
         )
         [folder] = run_table(table, [data.name], settings or Settings(), chosen, progress)
         return folder
@@ -62,7 +87,19 @@ class Toy:
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
-    return Toy(tmp_path_factory.mktemp("benchmark"))
+    toy = Toy(tmp_path_factory.mktemp("benchmark"))
+    table = EvalTable("t", "T", "retrievers", "bm25", (System("bm25", "bm25"),), metrics=("recall",))
+    corpus = (EXAMPLE / "corpus.jsonl").read_text("utf-8")
+    kept(f"tables of {corpus}", lambda path: toy.run(table, indexes=path, limit=1), toy.folder / "indexes")
+    return toy
+
+
+@pytest.fixture(scope="session")
+def lighthouses(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the small data set."""
+    folder = tmp_path_factory.mktemp("data") / LIGHTHOUSES.name
+    save(LIGHTHOUSES, folder)
+    return folder
 
 
 class ScriptedEngine:

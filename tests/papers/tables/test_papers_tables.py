@@ -10,7 +10,6 @@ import pytest
 
 from kraq_dspy.apps.cli.tables import read
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval import Dataset, Example
 from kraq_dspy.eval.metrics.generation import require_packages
 from kraq_dspy.eval.reports.grids import Grid
 from kraq_dspy.eval.reports.page import write_report
@@ -24,8 +23,7 @@ from kraq_dspy.papers.tables.table import EvalTable
 from kraq_dspy.programs import KRAQ
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings
-from tests.eval.saving import save
-from tests.papers.tables.conftest import Toy
+from tests.papers.tables.conftest import LIGHTHOUSES, Toy
 
 OTHER = RoleSettings(temperature=0.5)  # the embedded model once more, as another model of a role
 SETTINGS = Settings(roles={"default": RoleSettings(), "generator": OTHER, "drafter": OTHER})
@@ -41,33 +39,12 @@ def not_here() -> frozenset[str]:
     return frozenset({"gpu_mb"})  # of an accelerator
 
 
-LIGHTHOUSES = Dataset(
-    "hotpotqa-lighthouses",  # some rows are of hotpotqa alone
-    (
-        Document(
-            "kilda", "Kilda", "Kilda is a lighthouse on Hirta. Ada Moor built Kilda in 1894. The Board runs Kilda."
-        ),
-        Document("moor", "Ada Moor", "Ada Moor was an engineer from Leith. Ada Moor built Kilda and Sule."),
-        Document("sule", "Sule", "Sule is a lighthouse near Orkney. Sule burns oil. The Board runs Sule."),
-    ),
-    (
-        Example("q1", "Who built Kilda?", ("Ada Moor",), ("kilda",)),
-        Example("q2", "Where is Sule?", ("near Orkney",), ("sule",)),
-    ),
-)
 RUN = {
     (table.definition, str(table.settings), str(table.options)): table.id
     for table in reversed(list(papers_tables().values()))
     if table.definition
 }
 """A table for each of their definitions, and for each that sets more: those that share all three are one run."""
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data") / LIGHTHOUSES.name
-    save(LIGHTHOUSES, folder)
-    return folder
 
 
 def table_of(figure: PaperTable, folder: Path, toy: Toy) -> EvalTable:
@@ -125,11 +102,11 @@ def with_failures(folder: Path, count: int) -> TableSummary:
 
 @pytest.mark.parametrize("table_id", sorted(RUN.values()))
 def test_a_table_of_the_papers_at_its_smallest_says_what_was_run(
-    toy: Toy, data: Path, tmp_path: Path, table_id: str
+    toy: Toy, lighthouses: Path, tmp_path: Path, table_id: str
 ) -> None:
     figure = papers_tables()[table_id]
     definition = table_of(figure, tmp_path, toy)
-    folder = toy.run(definition, data=data, settings=SETTINGS, tokens=None, limit=1, describe=describe_domain)
+    folder = toy.run(definition, data=lighthouses, settings=SETTINGS, tokens=None, limit=1, describe=describe_domain)
     summary = summarise([folder])
     [run] = summary.runs
     assert [row.failure for row in run.rows if row.failure] == []
@@ -152,12 +129,12 @@ def test_a_table_of_the_papers_at_its_smallest_says_what_was_run(
         require_rows(with_failures(folder, 1).runs)
 
 
-def test_a_table_tells_what_it_costs_before_it_asks(toy: Toy, data: Path, tmp_path: Path) -> None:
+def test_a_table_tells_what_it_costs_before_it_asks(toy: Toy, lighthouses: Path, tmp_path: Path) -> None:
     told: list[str] = []
     table = dataclasses.replace(read("kraq-2"), concurrency=2)
     alone = Toy(tmp_path)
-    alone.run(table, data=data, tokens=None, limit=1, out=tmp_path / "out", tell=told.append)
-    alone.run(table, data=data, tokens=None, limit=2, out=tmp_path / "out", tell=told.append)
+    alone.run(table, data=lighthouses, tokens=None, limit=1, out=tmp_path / "out", tell=told.append)
+    alone.run(table, data=lighthouses, tokens=None, limit=2, out=tmp_path / "out", tell=told.append)
     assert told == [
         "hotpotqa-lighthouses: 1 question and 2 systems, of whose answers 0 are there; at least 4 calls to answer and "
         "judge the others. 1 index is to be made of 3 documents: about 7 calls.",
@@ -166,7 +143,9 @@ def test_a_table_tells_what_it_costs_before_it_asks(toy: Toy, data: Path, tmp_pa
     ]
 
 
-def test_prompt_tuning_asks_once_what_the_corpus_is_about_and_extracts_so(toy: Toy, data: Path, tmp_path: Path) -> None:
+def test_prompt_tuning_asks_once_what_the_corpus_is_about_and_extracts_so(
+    toy: Toy, lighthouses: Path, tmp_path: Path
+) -> None:
     asked: list[int] = []
 
     def describe(documents: Sequence[Document], *args: Any, **options: Any) -> Domain:
@@ -174,10 +153,10 @@ def test_prompt_tuning_asks_once_what_the_corpus_is_about_and_extracts_so(toy: T
         return Domain("lights", "A keeper of lights.", ("lighthouse", "engineer"))
 
     for _ in range(2):
-        out = toy.run(read("kraq-9"), data=data, tokens=None, limit=1, out=tmp_path, describe=describe)
+        out = toy.run(read("kraq-9"), data=lighthouses, tokens=None, limit=1, out=tmp_path, describe=describe)
     header, rows = read_run(out)
     assert asked == [3]
     assert {row.system for row in rows} == {"no tuning", "prompt tuning"}
     assert "the extractor reads as 'A keeper of lights.', for lighthouse, engineer." in header.extra["notes"][-1]
     with pytest.raises(ConfigError, match="describe="):
-        toy.run(read("kraq-9"), data=data, tokens=None, limit=1, out=tmp_path / "none")
+        toy.run(read("kraq-9"), data=lighthouses, tokens=None, limit=1, out=tmp_path / "none")

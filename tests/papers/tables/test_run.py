@@ -29,10 +29,10 @@ def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: in
     return EvalTable("small", "Two programs", "answers", "traditional", systems, metrics=metrics)
 
 
-def test_a_table_of_retrievers_has_a_row_for_each_question_and_system(toy: Toy) -> None:
+def test_a_table_of_retrievers_has_a_row_for_each_question_and_system(toy: Toy, lighthouses: Path) -> None:
     table = toy.table("retrievers")
-    header, rows = read_run(toy.run(table))
-    expected = [system.name for system in table.systems_for("hotpotqa-mini")]
+    header, rows = read_run(toy.run(table, data=lighthouses, tokens=None))
+    expected = [system.name for system in table.systems_for(lighthouses.name)]
     assert Counter(row.system for row in rows) == dict.fromkeys(expected, header.extra["asked"])
     assert [row.failure for row in rows if row.failure] == []
     assert all(
@@ -40,13 +40,14 @@ def test_a_table_of_retrievers_has_a_row_for_each_question_and_system(toy: Toy) 
     )
 
 
-def test_what_a_table_looks_up_is_made_first(toy: Toy) -> None:
+def test_what_a_table_looks_up_is_made_first(toy: Toy, lighthouses: Path) -> None:
     table = toy.table("qa_rag", metrics=("token_f1", "accepted"), references="gold", baseline="v over dense")
     by_name = {system.name: system for system in table.systems}
     local = System("graph", "graph-local", {"k": 4})
     search = System("search", "qa-search", {"over": "qa-rag", "variant": "type2", "k": 10})  # an empty FAQ cache
     systems = (by_name["v over dense"], by_name["type2 over dense"], by_name["type1 over raptor"], local, search)
-    _, rows = read_run(toy.run(dataclasses.replace(table, systems=systems), limit=1))
+    looking_up = dataclasses.replace(table, systems=systems)
+    _, rows = read_run(toy.run(looking_up, data=lighthouses, tokens=None, limit=1))
     assert [row.failure for row in rows if row.failure] == []
     calls = {row.system: row.extra["usage"]["calls"] for row in rows}
     assert calls.pop("type1 over raptor") >= 2  # summaries' own pairs are made when they are found
@@ -68,17 +69,21 @@ class Counted(SilentProgress):
         self.done[stage] += done
 
 
-def test_the_progress_of_a_system_is_its_own_though_what_it_looks_up_has_its_name(toy: Toy) -> None:
+def test_the_progress_of_a_system_is_its_own_though_what_it_looks_up_has_its_name(toy: Toy, lighthouses: Path) -> None:
     table, progress = answers_table(metrics=("recall",)), Counted()
-    toy.run(
-        dataclasses.replace(table, systems=(System("k2rag", "k2rag", {"k": 2}),), baseline="k2rag"), progress=progress
-    )
-    assert progress.done["k2rag"] == progress.totals["k2rag"] == 30  # passages
-    assert progress.done["ask k2rag"] == progress.totals["ask k2rag"] == 3
+    k2rag = dataclasses.replace(table, systems=(System("k2rag", "k2rag", {"k": 2}),), baseline="k2rag")
+    toy.run(k2rag, data=lighthouses, tokens=None, progress=progress)
+    assert progress.done["k2rag"] == progress.totals["k2rag"] == 3  # passages
+    assert progress.done["ask k2rag"] == progress.totals["ask k2rag"] == 2
 
 
-def test_the_header_says_what_made_the_rows(toy: Toy) -> None:
-    header, _ = read_run(toy.run(answers_table()))
+@pytest.fixture(scope="module")
+def answered(toy: Toy) -> Path:
+    return toy.run(answers_table())
+
+
+def test_the_header_says_what_made_the_rows(answered: Path) -> None:
+    header, _ = read_run(answered)
     assert header.dataset == "hotpotqa-mini"
     assert header.models["answerer"] == "embedded"
     assert header.models["encoder"].startswith("all-MiniLM-L6-v2")
@@ -108,10 +113,11 @@ def test_a_run_that_was_interrupted_asks_only_what_is_missing(toy: Toy, tmp_path
     assert len({(row.system, row.question_id) for row in again}) == len(again) == len(rows)
 
 
-def test_another_table_in_the_same_folder_is_refused(toy: Toy, tmp_path: Path) -> None:
-    toy.run(answers_table(), out=tmp_path)
+def test_another_table_in_the_same_folder_is_refused(toy: Toy, tmp_path: Path, scripted: Scripted) -> None:
+    _, models = scripted(lambda prompt: CONCISE)
+    toy.run(answers_table(), out=tmp_path, models=models, limit=1)
     with pytest.raises(EvaluationError, match="made otherwise: k 4, now 3"):
-        toy.run(answers_table(k=3), out=tmp_path)
+        toy.run(answers_table(k=3), out=tmp_path, models=models, limit=1)
 
 
 def test_a_larger_limit_asks_what_is_missing_and_a_smaller_one_is_refused(
@@ -187,14 +193,14 @@ def test_a_judge_that_says_maybe_is_a_failed_metric_not_a_lower_mean(toy: Toy, s
     assert all("exact_match" in row.metrics for row in rows)
 
 
-def test_calls_and_tokens_of_each_question_are_counted(toy: Toy) -> None:
-    _, rows = read_run(toy.run(answers_table()))
+def test_calls_and_tokens_of_each_question_are_counted(answered: Path) -> None:
+    _, rows = read_run(answered)
     assert all(row.extra["usage"]["calls"] == 1 for row in rows)
     assert all(row.extra["usage"]["prompt_tokens"] > 100 for row in rows)
 
 
-def test_time_is_kept_by_stage(toy: Toy) -> None:
-    _, rows = read_run(toy.run(answers_table()))
+def test_time_is_kept_by_stage(answered: Path) -> None:
+    _, rows = read_run(answered)
     assert all(set(row.timings) == {"retrieve", "answer", "total"} for row in rows)
 
 
@@ -226,9 +232,8 @@ def test_a_metric_that_is_not_known_is_refused_before_anything_is_indexed(tmp_pa
     assert not list(tmp_path.rglob("*.kraq"))
 
 
-def test_rows_are_json_lines_that_anyone_can_read(toy: Toy) -> None:
-    folder = toy.run(answers_table())
-    first = json.loads((folder / "rows.jsonl").read_text("utf-8").splitlines()[0])
+def test_rows_are_json_lines_that_anyone_can_read(answered: Path) -> None:
+    first = json.loads((answered / "rows.jsonl").read_text("utf-8").splitlines()[0])
     assert {"question_id", "system", "answer", "metrics", "failure", "timings", "hit_ids", "extra"} <= set(first)
     assert {"question", "gold"} <= set(first["extra"])
 

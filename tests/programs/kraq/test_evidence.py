@@ -18,6 +18,7 @@ from kraq_dspy.programs.kraq.representative import Representative
 from kraq_dspy.records import JUDGED, MENTIONS, PHRASE, SEARCH, STATEMENTS, Chunk, Document, Question
 from kraq_dspy.settings import QuestionSettings, RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
+from tests.kept import kept_index
 
 BRIDGE = Named("harbor bridge", PHRASE, "bridge")
 
@@ -67,7 +68,7 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     out = tmp_path_factory.mktemp("evidence") / "bridge.kraq"
-    build_index([Document(name, name, text) for name, text in TEXTS.items()], out)
+    kept_index([Document(name, name, text) for name, text in TEXTS.items()], out)
     with Workspace.open(out) as opened:
         yield opened
 
