@@ -67,8 +67,8 @@ def test_a_mail_in_such_a_charset_costs_only_itself_in_a_mailbox(tmp_path: Path)
 @pytest.mark.parametrize(
     "header",
     [
-        b"From: " + b"=?utf-8?q?a?= " * 20_000, b"Subject: " + b"=?utf-8?q?a?= " * 20_000,
-        b"Content-Type: text/plain; " + b"a=b; " * 20_000,
+        b"From: " + b"=?utf-8?q?a?= " * 10_000, b"Subject: " + b"=?utf-8?q?a?= " * 10_000,
+        b"Content-Type: text/plain; " + b"a=b; " * 10_000,
     ],
     ids=["from", "subject", "parameters"],
 )  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_header_without_end_costs_no_time(header: bytes, suffix: str, tmp_path
     started = time.process_time()
     texts, _ = load(tmp_path / f"a.{suffix}")
     assert texts == ["It sails."]
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 2.5
 
 
 @pytest.mark.parametrize(
