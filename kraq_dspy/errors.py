@@ -197,18 +197,15 @@ def lacks_memory(error: BaseException | None) -> bool:
     >>> lacks_memory(ImportError("libtorch.so: failed to map segment from shared object"))
     True
     """
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+    for each in _with_causes(error):
+        if isinstance(each, MemoryError) or getattr(each, "errno", None) == errno.ENOMEM:
             return True
-        if isinstance(error, BaseExceptionGroup) and any(map(lacks_memory, error.exceptions)):
+        if isinstance(each, BaseExceptionGroup) and any(map(lacks_memory, each.exceptions)):
             return True
-        if isinstance(error, ImportError | OSError | RuntimeError) and any(
-            words in str(error).lower() for words in _OF_MEMORY
+        if isinstance(each, ImportError | OSError | RuntimeError) and any(
+            words in str(each).lower() for words in _OF_MEMORY
         ):
             return True
-        error = error.__cause__ or error.__context__
     return False
 
 
@@ -233,13 +230,17 @@ def lacks_room(error: BaseException | None) -> OSError | None:
 
 def _of_the_system(error: BaseException | None, *numbers: int) -> OSError | None:
     """The error, or one behind it, with one of the numbers of the system."""
+    of_it = (each for each in _with_causes(error) if isinstance(each, OSError) and each.errno in numbers)
+    return next(of_it, None)
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and those behind it, the nearest first."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if isinstance(error, OSError) and error.errno in numbers:
-            return error
+        yield error
         error = error.__cause__ or error.__context__
-    return None
 
 
 def counted(number: int, what: str) -> str:

@@ -21,6 +21,7 @@ from pydantic_core import from_json
 from typing_extensions import TypedDict
 
 from kraq_dspy import signatures
+from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.files import replaced
 from kraq_dspy._internal.options import type_adapter
@@ -60,7 +61,7 @@ class ProgramState:
 
 
 class SavableModule(dspy.Module):
-    """A module with `save` and `load` for the files of `kraq optimize`.
+    """A module with `save` and `load` for the files of `kraq optimize`. Its `forward` is made of its `aforward`.
 
     `save` includes compiled parts of the module, which DSPy's own `save` leaves out. `save` does not include models.
     """
@@ -68,8 +69,11 @@ class SavableModule(dspy.Module):
     __signature__: inspect.Signature | None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give `help()` the signature of the constructor, which DSPy's metaclass hides."""
+        """Give `help()` the signature of the constructor, which DSPy's metaclass hides, and an asynchronous body its
+        synchronous form."""
         super().__init_subclass__(**options)
+        if "aforward" in vars(cls) and "forward" not in vars(cls):
+            cls.forward = blocking(cls.aforward)
         cls.__signature__ = inspect.signature(MethodType(cls.__init__, cls))
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

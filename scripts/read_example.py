@@ -7,13 +7,28 @@ processor.
 `kraq demo` then parses none of these passages.
 """
 
+import json
+import lzma
+from collections.abc import Mapping
+from pathlib import Path
+
 from kraq_dspy import bundled_example
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.load import load_documents
-from kraq_dspy.embedded.reading.kept import write_analyses
-from kraq_dspy.embedded.reading.reader import Reader
+from kraq_dspy.embedded.reading.kept import FILE
+from kraq_dspy.embedded.reading.reader import MADE_BY, Reader
+from kraq_dspy.language.analysis import Analysis, to_values
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
+
+
+def write_analyses(example: Path, analyses: Mapping[str, Analysis]) -> Path:
+    """Write what `shipped_analyses` reads. The same analyses make the same bytes."""
+    passages = {passage: to_values(analysis) for passage, analysis in analyses.items()}
+    text = json.dumps({"made_by": MADE_BY, "passages": passages}, ensure_ascii=False, separators=(",", ":"))
+    file = example / FILE
+    file.write_bytes(lzma.compress(text.encode(), preset=9))
+    return file
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Lets one body be the synchronous and the asynchronous form of a module, an engine or an adapter.
 
-The body is written as `aforward`, and `forward` is made of it:
+The body is written as `aforward`, and `forward` is made of it; a `SavableModule` does that by itself:
 
     class TraditionalRAG(dspy.Module):
         async def aforward(self, question: str) -> dspy.Prediction:

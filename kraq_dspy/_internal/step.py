@@ -251,6 +251,11 @@ AGAIN = 2
 """How often a model is asked once more."""
 
 
+def instructions_of(module: dspy.Module) -> str:
+    """What the predictors of a module tell their model, one after the other."""
+    return "\n".join(predictor.signature.instructions for predictor in module.predictors())
+
+
 def attempts(again: int = AGAIN) -> Iterator[dict[str, Any]]:
     """Yield what a call takes beside its inputs, for the first one and for each further one."""
     yield {}

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import answer_of, evidence_of, gold_of
@@ -19,6 +19,7 @@ from kraq_dspy.eval.metrics.rag import is_refused
 from kraq_dspy.language.text import content_words, words
 from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
+from kraq_dspy.programs.kraq.question_text import MARKS
 from kraq_dspy.signatures.judging import (
     AttributedStatement,
     AttributeReference,
@@ -33,7 +34,6 @@ from kraq_dspy.state import SavableModule
 
 RIGHT_GRADE = 4
 """Grades from 4 to 5 count as right (QA search paper, section 5)."""
-_QUESTION_MARKS = ("?", "？")
 _Judged = TypeVar("_Judged", JudgedStatement, AttributedStatement)
 
 
@@ -92,8 +92,6 @@ class BinaryJudge(JudgedMetric):
             reply = await call(self.judge, **exchange, reference_answers=list(gold_of(example)))
         return dspy.Prediction(score=float(reply.correct))
 
-    forward = blocking(aforward)
-
 
 class RubricJudge(JudgedMetric):
     """Grades 1 to 5; the score is 1.0 from grade 4 on, else 0.0. The prediction has `grade` and `feedback`, too.
@@ -112,8 +110,6 @@ class RubricJudge(JudgedMetric):
         reply = await call(self.grade, question=example.question, reference_answers=gold, answer=answer)
         score = float(reply.grade >= RIGHT_GRADE)
         return dspy.Prediction(score=score, grade=reply.grade, feedback=reply.feedback)
-
-    forward = blocking(aforward)
 
 
 class Groundedness(JudgedMetric):
@@ -136,8 +132,6 @@ class Groundedness(JudgedMetric):
         reply = await call(self.judge, question=example.question, passages=passages, answer=answer)
         statements = _without_the_question(reply.statements, example.question, answer)
         return _share_that_holds([bool(each.supported) for each in statements], "answer")
-
-    forward = blocking(aforward)
 
 
 class _JudgedEvidence(JudgedMetric):
@@ -174,8 +168,6 @@ class ContextRecall(_JudgedEvidence):
         verdicts = await self.attributed(example, evidence_of(example, prediction))
         return _share_that_holds(verdicts, "gold answer")
 
-    forward = blocking(aforward)
-
 
 class ContextPrecision(_JudgedEvidence):
     """How far in front the passages stand that hold the gold answer (RAGAS's context precision), in [0, 1].
@@ -194,8 +186,6 @@ class ContextPrecision(_JudgedEvidence):
     async def aforward(self, example: Any, prediction: Any) -> dspy.Prediction:
         useful = [any(await self.attributed(example, [passage])) for passage in evidence_of(example, prediction)]
         return dspy.Prediction(score=average_precision_of(useful))
-
-    forward = blocking(aforward)
 
 
 class AnswerRelevancy(JudgedMetric):
@@ -227,8 +217,6 @@ class AnswerRelevancy(JudgedMetric):
         asked, would_be_asked = self.embedder.encode_queries([example.question, reply.question]).astype(float)
         return dspy.Prediction(score=min(1.0, max(0.0, float(asked @ would_be_asked))), question=reply.question)
 
-    forward = blocking(aforward)
-
 
 def average_precision_of(useful: Sequence[bool]) -> float:
     """The mean of precision@k over the places of what is useful; 0.0 if nothing is.
@@ -256,8 +244,8 @@ def repeats_question(statement: str, question: str, stated: str) -> bool:
     >>> repeats_question("The mill is old.", "Is the mill old?", "Yes")
     False
     """
-    if statement.rstrip().endswith(_QUESTION_MARKS):
-        return not stated.rstrip().endswith(_QUESTION_MARKS)
+    if statement.rstrip().endswith(MARKS):
+        return not stated.rstrip().endswith(MARKS)
 
     asked, said, words_stated = (content_words(text) for text in (question, statement, stated))
     if not said or words(stated)[:1] in (["yes"], ["no"]):

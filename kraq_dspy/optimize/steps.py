@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import check_references
@@ -101,8 +101,6 @@ class SingleStep(SavableModule):
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         return await call(self.step, **inputs)
-
-    forward = blocking(aforward)
 
 
 @dataclass(frozen=True)

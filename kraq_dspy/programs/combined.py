@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
@@ -87,8 +87,6 @@ class CombinedRetrieveRAG(SavableModule):
         return prediction(
             reply, hits=combined.hits, auxiliary_questions=combined.auxiliary_questions, timings=clock.timings()
         )
-
-    forward = blocking(aforward)
 
 
 def make_combined(space: Space, retrieve: Retriever, options: CombinedOptions) -> CombinedRetrieveRAG:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import CALL_ERRORS, SignatureLike, Step, log_failure, signature_for
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.language.follow_ups import complete_question
@@ -63,8 +63,6 @@ class StandaloneQuestion(SavableModule):
         except CALL_ERRORS as error:
             log_failure(logger, "The question is completed by rules", error)
         return dspy.Prediction(question=complete or complete_question(question, conversation), asked=question)
-
-    forward = blocking(aforward)
 
 
 def _is_one_of(question: str, earlier: Sequence[str]) -> bool:

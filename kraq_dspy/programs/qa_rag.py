@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import dspy
 
-from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.both_ways import at_once, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import (
@@ -58,8 +58,6 @@ class WritePairs(SavableModule):
             if question and answer:
                 by_question.setdefault(question, QAPair(question, answer))
         return dspy.Prediction(pairs=tuple(by_question.values()))
-
-    forward = blocking(aforward)
 
 
 @dataclass(frozen=True)
@@ -196,8 +194,6 @@ class QARAG(SavableModule):
             n_made=0,
             n_failed=0,
         )
-
-    forward = blocking(aforward)
 
     async def _plug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
         """The passage's pairs, or, for None, the question's parts; None if the call failed."""

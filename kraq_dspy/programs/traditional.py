@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
@@ -69,8 +69,6 @@ class TraditionalRAG(SavableModule):
         passages = [hit.chunk.passage for hit in hits]
         reply = await call(self.answer, question=question, passages=passages, **further)
         return prediction(reply, hits=hits, timings=clock.timings())
-
-    forward = blocking(aforward)
 
 
 def notes(answer: dspy.Prediction) -> Iterator[Note]:

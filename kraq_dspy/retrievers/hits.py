@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.checks import require_counts
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.spans import retrieval_span
@@ -191,8 +190,6 @@ class RetrievingModule(_KeepsContract, SavableModule):
     ) -> list[Hit]:
         request = RetrievalRequest(question, k, frozenset(exclude), filters, vector)
         return looked_at(await self.find(request), self.check)
-
-    forward = blocking(aforward)
 
 
 def described(retriever: object) -> str:

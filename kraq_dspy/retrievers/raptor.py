@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import FittingPredict, prediction
 from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, VectorStore
 from kraq_dspy.records import Chunk, Hit
@@ -164,5 +164,3 @@ class SummarizeCluster(SavableModule):
         if not summary:
             raise ValueError("The summary is empty.")
         return prediction(reply, summary=summary)
-
-    forward = blocking(aforward)

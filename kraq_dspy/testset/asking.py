@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import dspy
 
 from kraq_dspy import signatures
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, Step, signature_for
 from kraq_dspy.language.text import with_another_name
-from kraq_dspy.programs.kraq.question_text import MARKS, question_in, shares_a_word, stands_alone
+from kraq_dspy.programs.kraq.question_text import MARKS, names_in, question_in, shares_a_word, stands_alone
 from kraq_dspy.state import SavableModule
 from kraq_dspy.testset.kind import texts_of
 from kraq_dspy.testset.kinds import KINDS
@@ -43,8 +43,6 @@ class AskForRow(SavableModule):
         ):
             fault = "does not stand alone"
         return dspy.Prediction(question=question, answers=answers, rejected=fault)
-
-    forward = blocking(aforward)
 
 
 STANDS_ALONE, READ_AGAIN = "stands alone", "read again"
@@ -86,8 +84,6 @@ class CheckRow(SavableModule):
             return dspy.Prediction(passed=[STANDS_ALONE], rejected=READ_AGAIN)
         return dspy.Prediction(passed=[STANDS_ALONE, READ_AGAIN], rejected="")
 
-    forward = blocking(aforward)
-
 
 class CheckGold(SavableModule):
     """Whether a passage by itself tells the answer to the question.
@@ -107,11 +103,6 @@ class CheckGold(SavableModule):
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
         reply = await call(self.answered, question=question, answer=answer, passage=passage)
         return dspy.Prediction(answered=bool(reply.answered))
-
-    forward = blocking(aforward)
-
-
-_AROUND_WORDS = "?,.;:!()'\"“”‘’؟？"
 
 
 class SupposeOfAnother(SavableModule):
@@ -139,8 +130,6 @@ class SupposeOfAnother(SavableModule):
             changed = with_another_name(question, name, other)
         return dspy.Prediction(question=changed, rejected="" if changed != question else "was not changed")
 
-    forward = blocking(aforward)
-
 
 class PutOtherwise(SavableModule):
     """The question in other words; the question itself where the model loses a name of it, or asks nothing.
@@ -161,9 +150,5 @@ class PutOtherwise(SavableModule):
         reply = await call(self.paraphrase, question=question, avoid=list(avoid))
         paraphrase = question_in(reply.paraphrase or "")
 
-        words = [word.strip(_AROUND_WORDS) for word in question.split()[1:]]  # the first is a question's word
-        names = [word for word in words if word[:1].isupper() or word[:1].isdigit()]
-        keeps_names = all(name in paraphrase for name in names)
+        keeps_names = all(name in paraphrase.casefold() for name in names_in(question))
         return dspy.Prediction(question=paraphrase if paraphrase.endswith(MARKS) and keeps_names else question)
-
-    forward = blocking(aforward)

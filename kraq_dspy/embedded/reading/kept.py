@@ -18,7 +18,7 @@ from kraq_dspy.asset.store.sync import batches
 from kraq_dspy.embedded.extract import read as reading
 from kraq_dspy.embedded.reading.processes import Parsers
 from kraq_dspy.embedded.reading.reader import MADE_BY, is_english, reader
-from kraq_dspy.language.analysis import READ, Analysis, from_values, to_values
+from kraq_dspy.language.analysis import READ, Analysis, from_values
 from kraq_dspy.records import Chunk, Document
 
 if TYPE_CHECKING:
@@ -107,15 +107,6 @@ def shipped_analyses(example: Path) -> dict[str, Analysis]:
     if shipped["made_by"] != MADE_BY:
         return {}
     return {passage: from_values(values) for passage, values in shipped["passages"].items()}
-
-
-def write_analyses(example: Path, analyses: Mapping[str, Analysis]) -> Path:
-    """Write what `shipped_analyses` reads. The same analyses make the same bytes."""
-    passages = {passage: to_values(analysis) for passage, analysis in analyses.items()}
-    text = json.dumps({"made_by": MADE_BY, "passages": passages}, ensure_ascii=False, separators=(",", ":"))
-    file = example / FILE
-    file.write_bytes(lzma.compress(text.encode(), preset=9))
-    return file
 
 
 class _Batch:

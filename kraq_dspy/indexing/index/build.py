@@ -15,6 +15,7 @@ from typing import Unpack
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.display import default_progress
+from kraq_dspy._internal.step import instructions_of
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.formats.apart import end_reading
 from kraq_dspy.asset.corpus.load import has_same_text, is_about_labels
@@ -486,8 +487,7 @@ class Builder(BuildParts):
 
     def _of_templates(self) -> Iterator[str]:
         """What somebody should know who thinks that the generator asked."""
-        instructions = "\n".join(step.signature.instructions for step in self.kraq.ask.predictors())
-        if in_place := asked_in_place(self.index, instructions):
+        if in_place := asked_in_place(self.index, instructions_of(self.kraq.ask)):
             yield str(in_place)
 
     def _of_labels(self) -> Iterator[str]:

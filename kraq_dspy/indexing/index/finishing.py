@@ -255,7 +255,7 @@ class Finishing:
     async def _keep_asked(self, questions: list[Question]) -> None:
         with_question = {question.community_id for question in questions if question.community_id}
         for stage in ("ask", "word", "judge"):
-            self._index.results.prune(stage, with_question | set(self._index.ids(Summary)))
+            self._index.results.prune(stage, self._index.ids(Community))
 
         with self._only_current("ask random"):
             if self._parts.random_questions:

@@ -29,7 +29,7 @@ Work = Callable[[Example], ResultRow]
 def measure(run: Run, folder: Path) -> None:
     """Programs or retrievers. Those whose settings differ work with an index or with models of their own, one group
     after the other; what a person wrote wrongly ends the run before anything is asked."""
-    chosen, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    chosen, notes = run.systems()
     if run.table.kind == "answers":
         for system, _ in chosen:
             systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)

@@ -16,7 +16,7 @@ from kraq_dspy.settings import Settings
 def cost_in_words(run: Run, folder: Path) -> str:
     """How many calls the rows that `folder` lacks take at least, and about how many the indexes that are not there."""
     name = run.questions.dataset.name
-    chosen, _ = systems.distinct(run.table.systems_for(name), run.settings)
+    chosen, _ = run.systems()
     there = len(read_rows(folder / ROWS_FILE)) if (folder / ROWS_FILE).exists() else 0
     n_rows = len(run.questions.examples) * len(chosen)
     calls = sum(_calls_of_an_answer(run, system) for system, _ in chosen) * len(run.questions.examples)

@@ -54,7 +54,7 @@ _OF_A_LOOK_UP = {"entries", "phrasing", "variants", *LOOK_UP, *systems.OF_THE_SY
 
 def measure(run: Run, folder: Path) -> None:
     """Measure the systems that answer first, then those that are made of two others' rows."""
-    chosen, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    chosen, notes = run.systems()
     for system, _ in chosen:
         _check(system, [other.name for other, _ in chosen])
 

@@ -27,7 +27,7 @@ def measure(run: Run, folder: Path) -> None:
 
     A generator's share of templates (it wrote nothing) is told.
     """
-    chosen, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    chosen, notes = run.systems()
     sets: dict[str, list[str]] = {}
     templates: dict[str, int] = {}
     first: PreparedIndex | None = None

@@ -73,6 +73,10 @@ class Run:
     def concurrency(self) -> int:
         return self.table.concurrency or self.settings.run.concurrency
 
+    def systems(self) -> tuple[list[tuple[System, Settings]], list[str]]:
+        """What `systems.distinct` makes of the table's systems for this data set."""
+        return systems.distinct(self.table.systems_for(self.questions.dataset.name), self.settings)
+
     def models(self, settings: Settings) -> LanguageModels:
         make = self.options.models
         return make(settings, self.embedder) if make else LanguageModels(settings, embedder=self.embedder)

@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.both_ways import at_once, call
 from kraq_dspy._internal.clock import Clock, announce
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import FittingPredict, SignatureLike, fitting_step, further_inputs, prediction
@@ -96,8 +96,6 @@ class GraphGlobalSearch(SavableModule):
         if shown:
             reply = await call(self.answer, question=question, points=shown, **further)
         return prediction(reply, hits=hits, points=points, n_batches=len(batches), timings=clock.timings())
-
-    forward = blocking(aforward)
 
 
 def _batches(hits: Sequence[Hit], tokens: int) -> list[list[str]]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.options import require_options
@@ -200,8 +200,6 @@ class GraphLocalSearch(SavableModule):
             context_tokens=context.n_tokens,
             timings=clock.timings(),
         )
-
-    forward = blocking(aforward)
 
 
 GRAPH_LOCAL = ProgramSpec(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.both_ways import at_once, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.step import (
@@ -157,8 +157,6 @@ class K2RAG(SavableModule):
             timings=clock.timings(),
         )
 
-    forward = blocking(aforward)
-
     async def _shorter(self, text: str) -> str:
         """Shorten the text; return it whole if that fails, since losing it costs more than its
         length."""
@@ -281,8 +279,6 @@ class NaiveGraphRAG(SavableModule):
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[account] if account else [], **further)
         return prediction(reply, hits=list(context.hits), account=account, timings=clock.timings())
-
-    forward = blocking(aforward)
 
 
 @dataclass(frozen=True)

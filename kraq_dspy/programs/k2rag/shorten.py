@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
@@ -70,8 +70,6 @@ class Shorten(SavableModule):
         share = max(1, words // len(pieces))
         replies = [await call(self.shorten, text=piece, words=share) for piece in pieces]
         return _checked(text, "\n".join(reply.shortened.strip() for reply in replies))
-
-    forward = blocking(aforward)
 
 
 def split(text: str, tokens: int, overlap: int) -> list[str]:

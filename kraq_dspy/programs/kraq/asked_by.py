@@ -3,8 +3,9 @@
 Policies:
 
 - "model": the generator makes a question of the summary of each community: Q = f(R), KRAQ paper 2.2. If it is not
-  usable, the generator is asked once more, and then a template. A small generator's question must also say nothing that
-  a passage of the community does not; otherwise the template's replaces it.
+  usable, the generator is asked once more, and then a template. A small generator sees the most central passage of a
+  community instead, also of one without a summary, and its question must say nothing that a passage of the community
+  does not; otherwise the template's replaces it, or nothing where there is no summary.
 - "mixed": a heading that announces a question is what people look for: it is asked about, by one community alone. A
   small tuned generator writes questions for such headings, and otherwise only if no template knows what to ask. Any
   other generator writes one for every community, for a narrow one from its heading and its text. If a community has a
@@ -15,6 +16,7 @@ Policies:
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +30,7 @@ from kraq_dspy.programs.kraq.by_size import is_small as is_small_model
 from kraq_dspy.programs.kraq.evidence import may_state, mentioning, naming, stating
 from kraq_dspy.programs.kraq.question_text import asks_of_headline, asks_of_something, stands_alone
 from kraq_dspy.programs.kraq.representative import Representative, representatives
-from kraq_dspy.programs.kraq.wording import Stated, stated_in, words_beyond
+from kraq_dspy.programs.kraq.wording import Stated, fault_in_passage, placed_in, stated_in
 from kraq_dspy.records import (
     MENTIONS,
     PARSE,
@@ -176,6 +178,10 @@ class AskedBy:
         self._headed = question_writer().headings_asked(ranked, self._read, self._subject) if asks_of_headings else {}
         self._asked_of = {id: Wording(heading.question, EMBEDDED) for id, heading in self._headed.items()}
         self._entities = {entity.id: entity for entity in entities}
+        # A tuned model has learned from summaries.
+        self._central = self._central_passages(ranked if self._is_checked and not is_small else ())
+        self._titles: dict[str, str] = {}  # of the passages that were shown, by community
+        self._unsummarized: set[str] = set()  # communities that nothing is asked about but what a model asks
 
     async def shown(
         self, summaries: Iterable[Summary] | AsyncIterable[Summary], summarized: AbstractSet[str]
@@ -183,18 +189,47 @@ class AskedBy:
         """Yield what is asked about: the summaries as they are, under the policy "model".
 
         Otherwise headings and their texts in place of the summaries of narrow communities (a small model gets lost in
-        summaries of much), and of communities that are not among the ids of the `summarized`.
+        summaries of much), and of communities that are not among the ids of the `summarized`. A small model that asks
+        alone sees a passage of each.
         """
-        narrow = {
-            community.id for community in self._communities if self._is_small or len(community.chunk_ids) <= NARROW
-        }
+        by_id = {community.id: community for community in self._communities}
+        self._unsummarized = (self._central.keys() & self._broadest) - summarized
         async for summary in each_of(summaries):
-            heading = self._headed.get(summary.community_id) if summary.community_id in narrow else None
-            yield dataclasses.replace(summary, title=heading.heading, text=heading.text) if heading else summary
+            id = summary.community_id
+            if self._is_checked:  # a template takes the place of a question that no passage answers
+                self.template(by_id[id], f"{summary.title}\n{summary.text}")
+            if id in self._central:
+                summary = self._passage_of(id)
+            heading = self._headed.get(id)
+            if heading and (self._is_small or len(by_id[id].chunk_ids) <= NARROW):
+                summary = dataclasses.replace(summary, title=heading.heading, text=heading.text)
+            yield summary
 
         for id, heading in self._headed.items():
             if id not in summarized:
                 yield Summary(id, heading.heading, heading.text, (), EMBEDDED)
+        for id in sorted(self._unsummarized):
+            yield self._passage_of(id)
+
+    def _passage_of(self, community_id: str) -> Summary:
+        (chunk,) = self._source.get([self._central[community_id]])
+        self._titles[community_id] = chunk.title
+        return Summary(community_id, "", chunk.passage, (), EMBEDDED)
+
+    def _central_passages(self, ranked: Sequence[Community]) -> dict[str, str]:
+        """The id of the passage that names most of each community, its connected names above all, among those that no
+        broader community has; by the community's id."""
+        chosen: dict[str, str] = {}  # the community by its passage
+        for community in ranked:
+            weights = Counter[str]()
+            for member in self._members(community):
+                weights.update(dict.fromkeys(member.chunk_ids, 1 + member.degree))
+            if free := [id for id in community.chunk_ids if id not in chosen]:
+                chosen[max(free, key=weights.__getitem__)] = community.id
+        return {community_id: id for id, community_id in chosen.items()}
+
+    def _members(self, community: Community) -> list[Entity]:
+        return [self._entities[id] for id in community.entity_ids if id in self._entities]
 
     def asks_model(self, community: Community, summary: str) -> bool:
         """Whether the model is asked.
@@ -204,8 +239,6 @@ class AskedBy:
         """
         if not self._asks_generator or community.id not in self._broadest:
             return False
-        if self._is_checked:
-            self.template(community, summary)  # which takes the place of a question that no passage answers
         if not self._is_small or community.id in self._headed:
             return True
         if not self._suits_a_small_model:
@@ -217,7 +250,7 @@ class AskedBy:
         """What is asked about the community without a model: after a heading of its passages or a definition in them,
         of a statement that its parse turns into a question, and else its topic, which asks nothing. None where the
         summary has no word, and where no embedded model is installed."""
-        if not words(summary) or not has_embedded_model():
+        if not words(summary) or not has_embedded_model() or community.id in self._unsummarized:
             return None
         if community.id not in self._asked_of:
             self._asked_of[community.id] = self._without_model(community, summary)
@@ -256,7 +289,7 @@ class AskedBy:
         taken: dict[str, frozenset[str]] = {}
         for community in sorted(self._communities, key=_broadest_first, reverse=True):
             below = frozenset().union(*(taken.get(id, ()) for id in community.child_ids))
-            members = [self._entities[id] for id in community.entity_ids if id in self._entities]
+            members = self._members(community)
             weight_of_name = {name.casefold(): 1.0 + member.degree for member in members for name in member.names}
             chunk_ids = evenly(community.chunk_ids, MOST_READ)
             possible = representatives(self._source.analyses(chunk_ids), weight_of_name)
@@ -278,13 +311,11 @@ class AskedBy:
 
         Under the policy "mixed", a model's question names the index's subject, as the templates do, and must lead to
         one of its group's passages: if none is among the nearest of the index, the template's question replaces it. It
-        replaces a small model's, too, if each of these lacks a telling word of the question.
+        replaces a small model's, too, if each of these lacks a telling word of the question; where it is asked alone,
+        its question that names nothing has the title of its passage before it.
         """
         placed_questions = [
-            question
-            if question.model in WITHOUT_MODEL or not self._is_mixed
-            else worded(question, question_writer().placed(question.text, self._subject), question.model)
-            for question in questions
+            question if question.model in WITHOUT_MODEL else self._placed(question) for question in questions
         ]
         of_model = [question for question in placed_questions if question.model not in WITHOUT_MODEL]
         nearest = self._source.nearest([question.text for question in of_model], NEAREST)
@@ -294,15 +325,24 @@ class AskedBy:
         for question in placed_questions:
             near = nearest_of.get(question.id, [])
             found = [id for id in near if id in question.chunk_ids]
-            is_astray = self._is_mixed and near and not found and self._has_question(_of(question))
+            instead = self._asked_of.get(_of(question))
             if self._is_checked and question.model not in WITHOUT_MODEL:
                 found = self._saying(question.text, found if near else question.chunk_ids)
-                is_astray = not found and _of(question) in self._asked_of
-            if is_astray:
-                wording = self._asked_of[_of(question)]
-                question = worded(question, wording.text, wording.model)
+                if not found and _of(question) in self._unsummarized:
+                    continue
+            elif not (self._is_mixed and near) or (instead and instead.model == TOPIC):
+                instead = None
+            if instead and not found:
+                question = worded(question, instead.text, instead.model)
             answered.append(self._answered(question, found))
         return answered
+
+    def _placed(self, question: Question) -> Question:
+        if self._is_mixed:
+            text = question_writer().placed(question.text, self._subject)
+        else:
+            text = placed_in(question.text, self._titles.get(_of(question), ""))
+        return worded(question, text, question.model)
 
     def instead_of(self, question: Question, community: Community) -> Question:
         """What is asked in place of a question that no passage of the community answers: a template's, with its
@@ -332,16 +372,12 @@ class AskedBy:
         return _with_evidence(question, self._source.by_words(question.text, mentions), MENTIONS)
 
     def _saying(self, question: str, chunk_ids: Sequence[str]) -> list[str]:
-        """The passages that have all that the question says, by their ids."""
-        return [chunk.id for chunk in self._source.get(chunk_ids) if not words_beyond(question, chunk.passage)]
+        """The passages that have all that the question says, by their ids; none where it has a fault."""
+        return [chunk.id for chunk in self._source.get(chunk_ids) if not fault_in_passage(question, chunk.passage)]
 
     def stated(self, community: Community, question: str) -> Stated | None:
         """The statement of the community that its parse turned into the question; None for another question."""
         return stated_in(question, self._source.analyses(evenly(community.chunk_ids, MOST_READ)).values())
-
-    def _has_question(self, community_id: str) -> bool:
-        wording = self._asked_of.get(community_id)
-        return wording is not None and wording.model != TOPIC
 
     @cached_property
     def _subject(self) -> str:

@@ -8,8 +8,8 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import signatures
-from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.step import FittingPredict, Step, attempts, prediction
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.step import FittingPredict, Step, attempts, instructions_of, prediction
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone, with_mark
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures.pipeline import without_findings
@@ -50,8 +50,6 @@ class DescribeCommunity(SavableModule):
         title, summary = answer.title.strip(), answer.summary.strip()
         return prediction(answer, title=title, summary=summary, findings=tuple(answer.get("findings") or ()))
 
-    forward = blocking(aforward)
-
 
 class AskQuestion(SavableModule):
     """Writes the representative question of a summary (KRAQ paper, section 2).
@@ -82,8 +80,6 @@ class AskQuestion(SavableModule):
     async def aforward(self, summary: str) -> dspy.Prediction:
         return await _asked(self.generate, summary, self.candidates, summary=summary)
 
-    forward = blocking(aforward)
-
 
 class AskRandomQuestion(SavableModule):
     """Writes a question about a theme that some passages share: the papers' Random baseline.
@@ -109,8 +105,6 @@ class AskRandomQuestion(SavableModule):
         text = "\n".join(["", *passages])  # no title stands for all of them
         return await _asked(self.ask, text, self.candidates, passages=list(passages))
 
-    forward = blocking(aforward)
-
 
 async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -> dspy.Prediction:
     """The plainest of up to `candidates` questions about the text that stand alone.
@@ -119,7 +113,7 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
 
     Raises ValueError if nothing was written.
     """
-    instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
+    instructions = instructions_of(step)
     again = max(SECOND_CALL, candidates - 1)
     questions: list[str] = []
     plain: dict[str, float] = {}
@@ -165,8 +159,6 @@ class ConfirmSame(SavableModule):
     async def aforward(self, first: str, second: str) -> dspy.Prediction:
         return await call(self.confirm, first=first, second=second)
 
-    forward = blocking(aforward)
-
 
 class DescribeEntity(SavableModule):
     """Merges many descriptions of an entity into one description that has each fact once. If the descriptions are too
@@ -195,5 +187,3 @@ class DescribeEntity(SavableModule):
             merged = [(await call(self, name=name, descriptions=half)).description for half in halves]
             return await call(self, name=name, descriptions=merged)
         return prediction(answer, description=answer.description)
-
-    forward = blocking(aforward)

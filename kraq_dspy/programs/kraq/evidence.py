@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import dspy
 
 from kraq_dspy import signatures
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.embedded_model import question_writer
 from kraq_dspy.language.analysis import Analysis
@@ -95,5 +95,3 @@ class JudgeEvidence(SavableModule):
     async def aforward(self, question: str, passages: Sequence[str]) -> dspy.Prediction:
         replies = [await call(self.confirm, question=question, passage=passage) for passage in passages]
         return dspy.Prediction(answering=[bool(reply.answers) for reply in replies])
-
-    forward = blocking(aforward)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import Step, attempts
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.embedded_model import analyst
@@ -87,8 +87,6 @@ class ExtractGraph(SavableModule):
 
         return await read_in_parts(self, passage, self.grounded_names, read)
 
-    forward = blocking(aforward)
-
 
 ENDS = frozenset(".!?…。！？؟।\"'”’)]»」』")
 
@@ -143,8 +141,6 @@ class ExtractNames(SavableModule):
                     break
 
         return await read_in_parts(self, passage, self.grounded_names, read)
-
-    forward = blocking(aforward)
 
 
 def _read(passage: str) -> dspy.Prediction:

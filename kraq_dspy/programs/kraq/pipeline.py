@@ -9,6 +9,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Ma
 import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.step import instructions_of
 from kraq_dspy.asset.corpus.tokens import exceeds_tokens, truncate_tokens
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
 from kraq_dspy.asset.graph.candidates import (
@@ -307,7 +308,7 @@ class KRAQ(SavableModule):
         model's name.
         """
         by_id = {community.id: community for community in communities}
-        instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
+        instructions = instructions_of(self.ask)
         shown: dict[str, str] = {}  # what the generator is asked about, until it has answered
         of_templates: list[Question] = []
 

@@ -13,7 +13,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import signatures
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import counted
 from kraq_dspy.language.analysis import Analysis
@@ -24,11 +24,16 @@ from kraq_dspy.programs.kraq.question_text import OWNER, fault_of, names_in, que
 from kraq_dspy.state import SavableModule
 
 UNREADABLE = "cannot be read"
+_ABOUT_NOTHING = "does not say what it is about"
 LENGTHS = range(5, 23)  # words of a question
 KEPT = 0.6  # share of the telling words of the parse's question that a wording has at least
-TELLING = 2  # words of a question that say what it is about
-_OWN = frozenset(("its", "their", "his", "her", "himself", "herself", "itself", "themselves"))
+TELLING = 2  # words of a question that say what it is about; a question about a passage has more
+_OWN = frozenset("its their his her himself herself itself themselves".split())  # noqa: SIM905
 """May stand in a question behind what they mean."""
+_MEANT = _OWN.union("it they them he him she that".split())  # noqa: SIM905
+"""May do so in a question about a passage, which names several things."""
+_ASKER = frozenset("i my me you your".split())  # noqa: SIM905
+"""Whoever asks."""
 _ASKS = re.compile(
     r"(?P<word>how (?:many|much|long|old|far|often)|who|whom|whose|what|which|when|where|why|how)\b"
     r"|(?:in|on|at|of|for|from|to|with|by|under|during|since|until|through|into|after|before)"
@@ -47,6 +52,8 @@ _MAY_ASK_FOR = frozenset(
 )
 """What a question may ask for without its statement having the word."""
 _KINDS_OF_WORD = {"whom": "who", "whose": "who", "how far": "how many", "how long": "how many", "how much": "how many"}
+_ADDRESSED = frozenset(("user", "customer", "visitor"))
+"""Whom a text addresses as "you"."""
 _STEM = 5  # letters by which words are compared
 _PLACE = re.compile(r"In “[^”]{1,200}”, ")
 """What the parse puts before a question about a tale."""
@@ -119,10 +126,20 @@ class PutInWords(SavableModule):
         if fault:
             return dspy.Prediction(question=own, fault=fault)
         place = _PLACE.match(own)
-        placed = f"{place[0]}{question[0].lower()}{question[1:]}" if place else question
-        return dspy.Prediction(question=placed, fault="")
+        return dspy.Prediction(question=_behind(place[0], question) if place else question, fault="")
 
-    forward = blocking(aforward)
+
+def placed_in(question: str, title: str) -> str:
+    """The question with a title before it, as the parse asks about a tale, where it names nothing.
+
+    >>> placed_in("What did the bull ask?", "Kari"), placed_in("What did Kari ask?", "Kari")
+    ('In “Kari”, what did the bull ask?', 'What did Kari ask?')
+    """
+    return question if names_in(question) or not title else _behind(f"In “{title}”, ", question)
+
+
+def _behind(place: str, question: str) -> str:
+    return f"{place}{question[:1].lower()}{question[1:]}"
 
 
 def fault_in(question: str, statement: str, answer: str, word: str = "") -> str:
@@ -145,17 +162,31 @@ def fault_in(question: str, statement: str, answer: str, word: str = "") -> str:
     )
 
 
-def _fault_of_form(question: str) -> str:
+def fault_in_passage(question: str, passage: str) -> str:
+    """Why a question is none that this passage answers, as far as its words tell; "" where nothing is wrong with it.
+
+    >>> fault_in_passage("In “Ada”, what did Ada write before she met Charles?", "Ada met Charles. She wrote before.")
+    ''
+    """
+    question = _PLACE.sub("", question)
+    telling = set(_telling(question))
+    *title, _ = passage.split("\n", 1)
+    if len(telling) <= TELLING or telling.issubset(_words("".join(title))):
+        return _ABOUT_NOTHING
+    return fault_of(question, "") or _fault_of_form(question, _MEANT) or words_beyond(question, passage)
+
+
+def _fault_of_form(question: str, own: frozenset[str] = _OWN) -> str:
     if len(question.split()) not in LENGTHS:
         return f"is of {counted(len(question.split()), 'word')}, not of {LENGTHS.start} to {LENGTHS[-1]}"
     if not _ASKS.match(question):
         return "begins with no question word"
     words, telling_words = _words(question), frozenset(_telling(question))
     telling = [place for place, each in enumerate(words) if each in telling_words]
-    pointing = [place for place, each in enumerate(words) if each in POINTING]
-    if any(words[place] not in _OWN or not telling or place < telling[0] for place in pointing):
+    pointing = [place for place, each in enumerate(words) if each in POINTING - _ASKER]
+    if any(words[place] not in own or not telling or place < telling[0] for place in pointing):
         return "points at something that it does not name"
-    return "" if len(telling) >= TELLING else "does not say what it is about"
+    return "" if len(telling) >= TELLING else _ABOUT_NOTHING
 
 
 def _fault_of_kind(question: str, word: str) -> str:
@@ -193,9 +224,15 @@ def words_beyond(question: str, statement: str) -> str:
     """
     folded_statement = statement.casefold()
     strange = [name for name in names_in(question) if name not in folded_statement]
-    known = {form[:_STEM] for each in _words(statement) for form in (each, base_of(each)) if form}
-    strange += [each for each in _telling(question) if each not in _MAY_ASK_FOR and each[:_STEM] not in known]
+    said = {*_words(statement), *_MAY_ASK_FOR}
+    said |= _ADDRESSED if "you" in said or "your" in said else set()
+    known = {_stem(form) for each in said for form in (each, base_of(each)) if form}
+    strange += [each for each in _telling(question) if _stem(each) not in known]
     return f"says what the statement does not: {strange[0]}" if strange else ""
+
+
+def _stem(word: str) -> str:
+    return re.sub(r"(?:ing|ed|es|s|e)$", "", word)[:_STEM]
 
 
 def _asks_something_else(question: str, own: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.step import FittingPredict, Step, prediction
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.step import FittingPredict, Step, instructions_of, prediction
 from kraq_dspy.language.text import words
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.kraq.question_text import question_in, shares_a_word, stands_alone
@@ -49,19 +49,16 @@ class WriteSyntheticPair(SavableModule):
         question = question_in(str(written.question or ""))
         answer = str(written.answer or "").strip()
 
-        instructions = "\n".join(predictor.signature.instructions for predictor in self.write.predictors())
         is_usable = (
             answer
             and len(question.split()) <= MOST_WORDS
             and not tells(question, answer)
-            and stands_alone(question, instructions)
+            and stands_alone(question, instructions_of(self.write))
             and shares_a_word(question, passage)
         )
         if not is_usable:
             question = answer = ""
         return prediction(written, question=question, answer=answer)
-
-    forward = blocking(aforward)
 
 
 class RateSyntheticPair(SavableModule):
@@ -110,8 +107,6 @@ class RateSyntheticPair(SavableModule):
                 return dspy.Prediction(ratings=ratings, rejected_by=name)
         return dspy.Prediction(ratings=ratings, rejected_by="")
 
-    forward = blocking(aforward)
-
 
 def tells(question: str, answer: str) -> bool:
     """Whether the question has all words of the answer, as no alternative of two ("Is it a city or a band?")."""
@@ -149,8 +144,6 @@ class RereadSyntheticPair(SavableModule):
         again = str(reply.answer or "")
         rejected_by = "" if same_answer(question, answer, again) else REREADING
         return dspy.Prediction(again=again, rejected_by=rejected_by)
-
-    forward = blocking(aforward)
 
 
 async def leads_back(question: str, chunk: Chunk, retriever: Retriever) -> bool:

@@ -14,7 +14,7 @@ import dspy
 from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import require_options
 from kraq_dspy._internal.rag_prediction import RagPrediction
@@ -188,8 +188,6 @@ class QASearch(SavableModule):
         if inner is None or isinstance(inner, Mapping):
             merged.timings = {**(inner or {}), "faq": search.seconds, "wall": perf_counter() - started}
         return merged
-
-    forward = blocking(aforward)
 
     async def _look_up(self, question: str, search: FaqSearch) -> FaqEntry | None:
         """The entry, if one passes: asks which of a block's means the same, then whether it really

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.both_ways import at_once, call
 from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.ports import PromptScorer, Space
@@ -38,7 +38,6 @@ class Scorer(SavableModule):
     ...     name, needs_logprobs = "shortest", False
     ...     async def aforward(self, question, drafts):
     ...         return [Score(-len(draft.response), {}) for draft in drafts]
-    ...     forward = blocking(aforward)
     >>> Shortest()(question="Where?", drafts=[Draft(0, (0,), "It says so.", "London", seconds=0.1)])[0].total
     -6
     """
@@ -96,8 +95,6 @@ class KraqScore(Scorer):
             return kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
 
         return await at_once(verify, drafts, limit=self.in_flight)
-
-    forward = blocking(aforward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +169,6 @@ class WangScore(Scorer):
             scores.append(Score(sum(parts.values()), parts, seconds))
         return scores
 
-    forward = blocking(aforward)
-
 
 class VoteScore(Scorer):
     """Scores a draft by the number of drafts with the same response. Letter case and punctuation do not count. Use
@@ -193,8 +188,6 @@ class VoteScore(Scorer):
         responses = [" ".join(re.findall(r"\w+", response)) or response.strip() for response in plain]
         votes = Counter(responses)
         return [Score(math.log(votes[response]), {"votes": math.log(votes[response])}) for response in responses]
-
-    forward = blocking(aforward)
 
 
 def kraq_score(draft: Draft, *, supported: bool, verdict: Sequence[float], seconds: float = 0.0) -> Score:

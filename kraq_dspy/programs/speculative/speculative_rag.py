@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import dspy
 
-from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.both_ways import at_once, call
 from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.options import Positive, require_options
 from kraq_dspy._internal.step import SignatureLike, fitting_step, further_inputs, prediction
@@ -216,8 +216,6 @@ class SpeculativeRAG(SavableModule):
         await announce(f"choosing among {counted(len(drafts), 'draft')}")
         scores = await call(self.scorer, question=question, drafts=drafts) if drafts else []
         return self._choose(evidence, outcomes, drafts, scores, started)
-
-    forward = blocking(aforward)
 
     def find(self, question: str) -> tuple[list[Hit], Vectors | None]:
         """The hits, and the question's embedding if it was made on the way."""

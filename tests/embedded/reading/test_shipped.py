@@ -11,11 +11,12 @@ from kraq_dspy import bundled_example
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.embedded.reading import reader as reading
-from kraq_dspy.embedded.reading.kept import FILE, shipped_analyses, write_analyses
+from kraq_dspy.embedded.reading.kept import FILE, shipped_analyses
 from kraq_dspy.embedded.reading.reader import MADE_BY, Reader
 from kraq_dspy.language.analysis import Analysis
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
+from scripts.read_example import write_analyses
 
 SAMPLE = 15  # passages that are parsed again
 AGAIN = "Run python scripts/read_example.py, and raise READING in its reader.py if the reading has changed."

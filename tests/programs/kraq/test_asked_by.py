@@ -1,5 +1,6 @@
 """Every community asks about a heading of its own; one without a summary asks, too, where its heading announces one."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,12 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import Index, build_index
+from kraq_dspy import Index, build_index, update_index
 from kraq_dspy.embedded.asking import writer
 from kraq_dspy.embedded.asking.headings import UNTITLED, asked_title, headings_of
 from kraq_dspy.language.told import language_of
 from kraq_dspy.programs.kraq.asked_by import AskedBy, ListedPassages, asked_in_words, policy_of
-from kraq_dspy.records import PARSE, Chunk, Community, Entity, Summary
+from kraq_dspy.records import PARSE, Chunk, Community, Document, Entity, Summary
 from kraq_dspy.settings import EMBEDDED, QuestionSettings, Settings
 from tests.conftest import KeywordEmbedder
 
@@ -259,6 +260,84 @@ def test_a_small_models_question_stays_where_a_passage_has_its_words(
     assert {each.model for each in asked} == {by}
     assert (question in {each.text for each in asked}) == (by != PARSE)
     assert all(each.evidence for each in asked if each.model == PARSE or size == "0.5b")
+
+
+class OfTheQuarry(OfTheLamp):
+    """Keeps what it is asked about."""
+
+    def __init__(self, size: str, question: str) -> None:
+        super().__init__(size, question)
+        self.shown: list[str] = []
+
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        asked = str((messages or [{}])[-1].get("content", ""))
+        if "[[ ## summary ## ]]" in asked:
+            self.shown.append(asked)
+        return super().forward(prompt, messages, **kwargs)
+
+
+TALE = "Then they came to the quarry, where the old giant had dug for seven years."
+LAMP = "Mira Tolan repaired the old lamp of Harrow in 1902. Orrin Vale paid Mira Tolan for the lamp of Harrow."
+DOCUMENTS = [Document("lamp", "Lamp", LAMP), Document("tale", "The giant", TALE)]
+
+
+def asked_of_both(size: str, question: str, tmp_path: Path) -> tuple[OfTheQuarry, dict[str, str]]:
+    """The model that was asked, and who asked each question of an index of a lamp, which has a summary, and of a tale,
+    which has none."""
+    model = OfTheQuarry(size, question)
+    build_index(DOCUMENTS, tmp_path / "out.kraq", lm=lm_of(model))
+    with Index.open(tmp_path / "out.kraq") as index:
+        assert index.count(Summary) < index.count(Community)
+        return model, {each.text: each.model for each in index.questions(duplicates=True)}
+
+
+def test_a_small_model_sees_a_passage_of_each_community_and_a_large_one_the_summaries(tmp_path: Path) -> None:
+    model, _ = asked_of_both("0.5b", "Who repaired the old lamp of Harrow?", tmp_path / "small")
+    assert any(f"Lamp\n{LAMP}" in shown for shown in model.shown)
+    assert any(f"The giant\n{TALE}" in shown for shown in model.shown)
+    assert len(model.shown) == 2  # each passage once
+
+    model, _ = asked_of_both("70b", "Who repaired the old lamp of Harrow?", tmp_path / "large")
+    assert [("The lamp of Harrow." in shown, TALE in shown) for shown in model.shown] == [(True, False)]
+
+
+def test_a_community_without_a_summary_has_the_small_models_question_where_its_passage_answers_it(
+    tmp_path: Path,
+) -> None:
+    """The title of the passage stands before a question that names nothing; the lamp's community, of which the question
+    says what its passage does not, is asked about by the parser."""
+    _, asked = asked_of_both("0.5b", "What did the old giant do in the quarry?", tmp_path)
+    assert asked.pop("In “The giant”, what did the old giant do in the quarry?") == "hosted_vllm/m-0.5b"
+    assert set(asked.values()) == {PARSE}
+
+
+def test_a_community_without_a_summary_has_no_question_where_the_small_models_is_none(tmp_path: Path) -> None:
+    model, asked = asked_of_both("0.5b", "Who repaired the old lamp of Harrow?", tmp_path)
+    assert asked == {"Who repaired the old lamp of Harrow?": "hosted_vllm/m-0.5b"}
+    calls = len(model.shown)
+    more = [*DOCUMENTS, Document("tale 2", "", "It rained.")]
+    update_index(tmp_path / "out.kraq", more, recluster=True, lm=lm_of(model))
+    assert len(model.shown) == calls, "its reply is kept, and not asked for again"
+
+
+def lm_of(model: DummyLM) -> dict[str, DummyLM]:
+    return {"summarizer": model, "generator": model}
+
+
+def test_a_tuned_small_model_goes_on_seeing_summaries(tmp_path: Path) -> None:
+    community_of = Community("c", 0, None, (), ("e",), (), ("p",))
+    passages = ListedPassages([Chunk("p", "tale", 0, 0, len(TALE), TALE, 20)])
+    entity = Entity("e", "giant", "phrase", "", ("giant",), ("p",))
+    summary = Summary("c", "Giants", "A giant dug.", (), "m")
+
+    async def shown(*, is_small: bool) -> list[str]:
+        asking = AskedBy(
+            [community_of], passages, QuestionSettings(), generator="x/m-0.5b", is_small=is_small, entities=[entity]
+        )
+        return [each.text async for each in asking.shown([summary], {"c"})]
+
+    assert asyncio.run(shown(is_small=True)) == ["A giant dug."]
+    assert asyncio.run(shown(is_small=False)) == [TALE]
 
 
 def test_a_small_model_that_is_given_extracts_nothing_of_english(tmp_path: Path) -> None:

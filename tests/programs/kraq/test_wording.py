@@ -1,5 +1,6 @@
 """A model words what the parse asks, and checks decide whether its words or those of the parse stay."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +10,15 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import Index, build_index
+from kraq_dspy import Index, build_index, signatures
 from kraq_dspy.embedded.testset.facts import question_for
+from kraq_dspy.extend import KraqAdapter
 from kraq_dspy.language.analysis import Analysis, Asked, Sentence
-from kraq_dspy.programs.kraq.wording import PutInWords, asked_kind, fault_in, stated_in
+from kraq_dspy.programs.kraq.wording import PutInWords, asked_kind, fault_in, fault_in_passage, stated_in
 from kraq_dspy.records import PARSE, Failure
 from kraq_dspy.settings import RoleSettings, Settings
 
+RECORDED = Path(__file__).resolve().parents[2] / "recorded"
 STATEMENT = "The Harrow lighthouse was mended by Nora Quill in 1911, before the storm reached the coast."
 
 
@@ -131,3 +134,31 @@ def test_communities_questions_are_worded_where_the_role_is_set_and_say_who_word
     assert fitting.calls == len(by_parse)
     assert built(tmp_path, fitting, with_role) == worded
     assert fitting.calls == len(by_parse)  # kept, like every answer of a model
+
+
+PASSAGE = "Quill's shop\nYou may return a lamp within a month. Nora Quill shares no addresses before she has asked."
+
+
+@pytest.mark.parametrize(
+    ("question", "fault"),
+    [
+        ("Which lamp may customers return within a month?", ""),  # the passage addresses them as "you"
+        ("What must Nora Quill ask before she is sharing addresses?", ""),
+        ("Which addresses does Nora Quill share?", ""),
+        ("In “Quill's shop”, how can I return the lamp within a month?", ""),  # whoever asks
+        ("Who is Quill of the shop?", "does not say what it is about"),  # no more than the title
+        ("Who returns the lamp?", "does not say what it is about"),
+        ("Which lamp may he return within a month?", "does not say which thing it asks about"),
+        ("Which lamp may Nora Quill return to our shop?", "points at something that it does not name"),
+        ("What is the main purpose of the lamp shop?", "says what the statement does not: main"),
+    ],
+)
+def test_a_question_about_a_passage_says_nothing_that_it_does_not(question: str, fault: str) -> None:
+    assert fault_in_passage(question, PASSAGE) == fault
+
+
+def test_a_recorded_question_that_asks_only_who_the_title_is_has_a_fault() -> None:
+    rows = map(json.loads, (RECORDED / "GenerateQuestion.jsonl").read_text("utf-8").splitlines())
+    [row] = [row for row in rows if row["form"] == "a passage"]
+    question = KraqAdapter().parse(signatures.GenerateQuestion, row["reply"])["question"]
+    assert fault_in_passage(question, row["inputs"]["summary"]) == "does not say what it is about"
