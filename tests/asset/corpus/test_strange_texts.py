@@ -78,7 +78,7 @@ def test_a_header_without_end_costs_no_time(header: bytes, suffix: str, tmp_path
     started = time.process_time()
     texts, _ = load(tmp_path / f"a.{suffix}")
     assert texts == ["It sails."]
-    assert time.process_time() - started < 2.5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
