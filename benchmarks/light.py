@@ -133,6 +133,7 @@ def main() -> None:
 
     light = Light(options.out.resolve(), options.data)
     figures = {DSPY: light.command(DSPY, "-c", "import dspy")}
+    figures["kraq ask --help"] = light.command("kraq ask --help", "-m", "kraq_dspy", "ask", "--help")
     if {"ask", "meetings"} & set(options.only):
         figures[f"{MEETINGS} meetings, embedded"] = light.index("meetings", "meetings", MEETINGS)
     if "ask" in options.only:
