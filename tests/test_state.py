@@ -276,8 +276,9 @@ def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
 def test_whatever_is_wrong_in_a_state_is_one_clear_error(tmp_path: Path) -> None:
     path = saved(tmp_path, learned(), made="here")
     body = json.loads(path.read_text())
+    wrong: tuple[Any, ...] = (3, None, [], {"a": 1})
     for place in places(body):
-        for value in (3, None, "x", [], {}, [1], {"a": 1}):
+        for value in wrong:
             damaged = copy.deepcopy(body)
             inner = damaged
             for key in place[:-1]:

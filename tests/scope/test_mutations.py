@@ -28,7 +28,7 @@ from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.opening import OpenedIndex
 from tests.scope.corpora import CANARY, QUESTIONS, Corpus, built_in, corpus, make_prepared
 
-MANY = corpus(40)
+MANY = corpus(20)
 CURTAIN = "zqcurtainsqz"
 SKYE = "Flora MacDonald hid Charles Stuart on Skye"
 BOTH = Corpus(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy import Index, Workspace, build_index
+from kraq_dspy import Index, Workspace
 from kraq_dspy.apps.cli.demo import show_broadest
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.records import PARSE, TOPIC, Chunk, Community, Document, Entity, Question, content_id
@@ -123,7 +123,7 @@ def test_beside_a_title_a_topic_has_names_of_several_passages() -> None:
 def test_a_group_of_one_document_has_its_title_for_a_topic(tmp_path: Path) -> None:
     fair = " ".join(f"Knox County held its fair number {number} in the town of Farragut." for number in range(400))
     documents = [Document("fairs", "Fairs of Tennessee", fair), Document("f2", "Notes", fair[::-1])]
-    build_index(documents, tmp_path / "x.kraq", embedder=EMBEDDER)
+    kept_index(documents, tmp_path / "x.kraq", embedder=EMBEDDER)
     with Index.open(tmp_path / "x.kraq", write=True) as index:
         of_first, of_second = ([each.id for each in index.all(Chunk, document_id=id)] for id in ("fairs", "f2"))
         assert len(of_first) >= BROAD

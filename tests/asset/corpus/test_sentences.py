@@ -45,7 +45,7 @@ def test_abbreviations_ordinals_initials_quotes_and_addresses_end_no_sentence(pa
 
 
 def test_a_long_run_of_spaces_and_stops_is_cut_in_time_that_grows_with_it() -> None:
-    for text in (" " * 1_000_000, ". " * 500_000, "a. " * 300_000, ".»" * 500_000, "1 " * 500_000):
+    for text in (" " * 250_000, ". " * 125_000, "a. " * 75_000, ".»" * 125_000, "1 " * 125_000):
         assert sentence_spans(f"{text}\nEnd.")[-1][1] == len(text) + 5
 
 

@@ -10,6 +10,7 @@ from kraq_dspy.indexing import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EncoderSettings, Settings
 from kraq_dspy.workspace import Workspace
+from tests.kept import kept_index
 
 DOCUMENTS = [
     Document("ada", "Ada Lovelace", "Ada Lovelace wrote the first program. She was a daughter of Lord Byron."),
@@ -19,7 +20,7 @@ DOCUMENTS = [
 
 @pytest.mark.parametrize("precision", ["bf16", "fp32"])
 def test_a_precision_that_is_set_is_that_of_the_index_or_refused(tmp_path: Path, precision: str) -> None:
-    build_index(DOCUMENTS, tmp_path / "mill.kraq")
+    kept_index(DOCUMENTS, tmp_path / "mill.kraq")
     settings = Settings(encoder=EncoderSettings(precision=precision))
 
     with pytest.raises(EncoderMismatchError, match=r"L6-v2 int8'.*the precision as it is there or left out"):
@@ -30,7 +31,7 @@ def test_a_precision_that_is_set_is_that_of_the_index_or_refused(tmp_path: Path,
 
 def test_an_index_keeps_its_precision_when_none_is_set(tmp_path: Path) -> None:
     path, settings = tmp_path / "mill.kraq", Settings(encoder=EncoderSettings(precision="fp32"))
-    build_index(DOCUMENTS[:1], path, settings=settings)
+    kept_index(DOCUMENTS[:1], path, settings=settings)
 
     build_index(DOCUMENTS, path, settings=Settings())
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy import Index, add_documents, build_index, remove_documents
+from kraq_dspy import Index, add_documents, remove_documents
 from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.asset.store.own_files import holder
@@ -25,6 +25,7 @@ from kraq_dspy.settings import CommunitySettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.newest_state import NewestState
 from tests.conftest import KeywordEmbedder
+from tests.kept import kept_index
 
 NOTES = [
     Document("ada", "Ada", "Ada Lovelace met Charles Babbage in London."),
@@ -41,7 +42,7 @@ def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
 @pytest.fixture
 def built(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
     settings = Settings(communities=CommunitySettings(max_size=4))
-    return build_index(NOTES, tmp_path / "i.kraq", settings=settings, embedder=embedder).path
+    return kept_index(NOTES, tmp_path / "i.kraq", settings=settings, embedder=embedder)
 
 
 ONE_AFTER_THE_OTHER = """
@@ -128,7 +129,7 @@ def test_a_process_that_may_open_no_more_files_is_not_told_of_damage(built: Path
 
 def test_an_index_with_a_faq_is_asked_on_a_medium_that_cannot_be_written(tmp_path: Path) -> None:
     index = tmp_path / "i.kraq"
-    build_index(NOTES, index)
+    kept_index(NOTES, index)
     with FaqCache(index / FAQ) as faq:
         faq.add(NewEntry("Who wrote it?", "Ada."), by="ann")
     mount = f'mount --bind "{index}" "{index}" && mount -o remount,ro,bind "{index}" && exec "$0" "$@"'

