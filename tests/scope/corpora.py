@@ -78,6 +78,18 @@ def corpus(count: int, *, seed: int = 0) -> Corpus:
     return Corpus(tuple(documents), frozenset(canaries))
 
 
+CURTAIN = "zqcurtainsqz"
+SKYE = "Flora MacDonald hid Charles Stuart on Skye"
+
+
+def with_skye(some: Corpus) -> Corpus:
+    """With two documents more, of both groups about the same names, whose community is the same in the whole and in the
+    view."""
+    skye = Document("skye", "Skye", f"{SKYE}.", labels=("staff",))
+    curtain = Document("curtain", "Skye again", f"{SKYE} behind {CURTAIN}.", labels=("board",))
+    return Corpus((*some.documents, skye, curtain), some.canaries | {CURTAIN})
+
+
 def make_prepared(documents: Iterable[Document], path: Path) -> None:
     """An index of the documents, with the baseline's questions and with all that can be prepared."""
     build_index(documents, path, random_questions=True)

@@ -30,7 +30,7 @@ from kraq_dspy.records import AnswerEvidence, Document
 from kraq_dspy.testing import _all_of, check_scope
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.registry import PROGRAMS
-from tests.scope.corpora import CANARY, MANY, QUESTIONS, Corpus, built_in, corpus, make_prepared
+from tests.scope.corpora import CANARY, MANY, QUESTIONS, Corpus, built_in, corpus, make_prepared, with_skye
 
 COUNT = int(os.environ.get("KRAQ_CANARIES", "24"))
 
@@ -55,7 +55,7 @@ class Echo(dspy.BaseLM):
 
 @pytest.fixture(scope="module")
 def both() -> Corpus:
-    return corpus(COUNT)
+    return with_skye(corpus(COUNT))
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import dataclasses
 import shutil
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,33 +27,22 @@ from kraq_dspy.steps.kept import FoundResults
 from kraq_dspy.testing import BrokenContractError, _PromptWatcher, check_scope
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.opening import OpenedIndex
-from tests.scope.corpora import CANARY, QUESTIONS, Corpus, built_in, corpus, make_prepared
+from tests.scope.corpora import CANARY, QUESTIONS, built_in, corpus, make_prepared, with_skye
 
-MANY = corpus(20)
-CURTAIN = "zqcurtainsqz"
-SKYE = "Flora MacDonald hid Charles Stuart on Skye"
-BOTH = Corpus(
-    (
-        *MANY.documents,
-        Document("skye", "Skye", f"{SKYE}.", labels=("staff",)),
-        Document("curtain", "Skye again", f"{SKYE} behind {CURTAIN}.", labels=("board",)),
-    ),
-    MANY.canaries | {CURTAIN},
-)
-"""With two documents about the same names, whose community is the same in the whole and in the view."""
+BOTH = with_skye(corpus(24))
 STAFF = Scope(["staff"])
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def build(path: Path) -> None:
-        make_prepared(BOTH.documents, path)
-        with Workspace.open(path) as space, FaqCache(path / FAQ) as entries:
-            secret = BOTH.documents[1]
-            sources = sources_of(space.owned().index, [secret.id])
-            entries.add(NewEntry("What is known of the deal?", secret.text, sources=sources), by="me")
-
-    return built_in(tmp_path_factory.mktemp("mutations"), "mutations", build)
+    """The same index as that of the canaries, with another FAQ cache."""
+    folder = tmp_path_factory.mktemp("mutations")
+    path = built_in(folder, "prepared-24", partial(make_prepared, BOTH.documents))
+    with Workspace.open(path) as space, FaqCache(path / FAQ) as entries:
+        secret = BOTH.documents[1]
+        sources = sources_of(space.owned().index, [secret.id])
+        entries.add(NewEntry("What is known of the deal?", secret.text, sources=sources), by="me")
+    return path
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from kraq_dspy.settings import RefusalSettings, Settings
 from kraq_dspy.testing import _PromptWatcher
 from kraq_dspy.workspace.checking import ReadableHits
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
-from tests.scope.corpora import CANARY, QUESTIONS, built_in, corpus, make_prepared
+from tests.scope.corpora import CANARY, QUESTIONS, built_in, corpus, make_prepared, with_skye
 
 STAFF = Scope(["staff"])
 QUESTION = QUESTIONS[0]
@@ -42,7 +42,7 @@ REFUSING = Settings(refusals=RefusalSettings(threshold=1.0))
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same index as that of the canaries, but for their FAQ cache."""
     folder = tmp_path_factory.mktemp("second")
-    return built_in(folder, "prepared-24", partial(make_prepared, corpus(24).documents))
+    return built_in(folder, "prepared-24", partial(make_prepared, with_skye(corpus(24)).documents))
 
 
 @pytest.fixture(scope="module")
