@@ -8,7 +8,7 @@ import pytest
 HEAVY = {
     "numpy",
     "dspy",
-    "pydantic",
+    "kraq_dspy.settings",
     "torch",
     "pyarrow",
     "starlette",
