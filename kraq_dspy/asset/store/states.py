@@ -79,7 +79,7 @@ def hold_state(root: Path, *, unfinished: bool = False) -> Lease:
 
 
 def require_free(root: Path, readers: int = access.ALL) -> None:
-    """The folder for a new index, made if it is not there, for `readers` (`access.readers_of`). What a writer of the
+    """The folder for a new index, made if it is not there, for `readers` (`files.readers_of`). What a writer of the
     first draft left is no hindrance.
 
     Raises IndexStateError when it holds an index or anything else already.
