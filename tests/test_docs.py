@@ -151,7 +151,6 @@ def blocks(page: str, language: str) -> list[str]:
 @pytest.mark.parametrize(
     "page",
     [
-        "index.md",
         "extend/retriever.md",
         "extend/program.md",
         "guide/programs.md",

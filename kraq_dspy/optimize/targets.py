@@ -93,8 +93,9 @@ def make_target(
     Raises:
         ConfigError: for an unknown name, or a program without an index.
 
-    >>> make_target("extraction").metric("link_f1").threshold
-    0.5
+    >>> target = make_target("extraction")
+    >>> target.metric("link_f1").threshold, target.metric("operator:is_not").name
+    (0.5, 'operator:is_not')
     """
     if isinstance(name, Target):
         return name

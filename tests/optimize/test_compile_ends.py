@@ -77,7 +77,7 @@ def test_a_server_that_goes_down_ends_the_compile_and_is_not_taken_for_wrong_ans
     optimizer: str, engine: Learner, answering: Callable[[int], list[Row]]
 ) -> None:
     failing = FailingEngine(engine, 10, ServerDownError("the server is down"))
-    with pytest.raises(ServerDownError, match="the server is down"):
+    with pytest.raises(ServerDownError):
         compile_program(
             "answering",
             answering(16),

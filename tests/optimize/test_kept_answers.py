@@ -151,7 +151,7 @@ def test_a_line_that_was_cut_off_is_dropped_and_the_rest_is_kept(tmp_path: Path)
 
 def test_a_second_process_is_told_to_wait(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with closing(kept_answers(path)), pytest.raises(IndexLockedError, match="Another process is writing the answers"):
+    with closing(kept_answers(path)), pytest.raises(IndexLockedError):
         kept_answers(path)
 
 

@@ -129,7 +129,7 @@ def test_names_that_do_not_exist_are_refused_with_those_that_do(built: Path) -> 
 
 def test_another_encoder_is_refused(built: Path) -> None:
     other = dataclasses.replace(Settings(), encoder=EncoderSettings(query_prefix="query: "))
-    with pytest.raises(EncoderMismatchError, match="index the corpus again"):
+    with pytest.raises(EncoderMismatchError):
         Workspace.open(built, settings=other)
 
 

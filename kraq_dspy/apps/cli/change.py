@@ -13,6 +13,7 @@ from kraq_dspy.apps.cli.model_options import Calls, Columns, Limits, Models
 from kraq_dspy.apps.cli.options import Flag, IndexDir, Json, command_class
 from kraq_dspy.apps.cli.progress import Bars, run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, short
+from kraq_dspy.asset.corpus.files import readers_of
 from kraq_dspy.asset.store import access
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.indexing.index.change import add_documents, remove_documents, removed_before, update_index
@@ -84,7 +85,7 @@ class Update(Calls, Limits, Columns):
         settings = self.settings_of(self.index_dir)
         corpora = [read_to_the_first(documents_of(file, settings, self.index_dir)) for file in self.corpus]
         for file in self.corpus:
-            access.withdraw(self.index_dir, access.readers_of(file))
+            access.withdraw(self.index_dir, readers_of(file))
         run_build(partial(add_documents, self.index_dir, chain.from_iterable(corpora)), settings, self, json=self.json)
 
 

@@ -1,9 +1,10 @@
-"""Finds the files of a corpus: a folder and those in it, without links that lead out and without indexes."""
+"""Finds the files of a corpus: a folder and those in it, without links that lead out and without indexes. It tells who
+may read all of them."""
 
 import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,35 @@ def find_files(root: Path) -> Iterator[CorpusFile | Failure]:
         yield from _find(root, root.resolve(), "")
     else:
         yield _file(root, _readable(root.name))
+
+
+def readers_of(corpus: Path) -> int:
+    """The permission bits that an index of the corpus may have: those of the account that makes it, and of a group and
+    of all others where they may read every file.
+
+    >>> oct(readers_of(Path("private.txt")))  # doctest: +SKIP
+    '0o700'
+    """
+    if os.name != "posix":
+        return 0o777
+
+    group, others = 0o070, 0o007
+    groups: set[int] = set()
+    for path in _paths(corpus):
+        try:
+            status = path.stat()
+        except OSError:  # it went meanwhile, and is not read either
+            continue
+        need = stat.S_IXGRP if stat.S_ISDIR(status.st_mode) else stat.S_IRGRP
+        groups.add(status.st_gid)
+        if not status.st_mode & need:
+            group = 0
+        if not status.st_mode & need >> 3:
+            others = 0
+
+    if groups - {os.getegid()}:  # the group of the index will be another than that of a file
+        group = 0o070 if others else 0
+    return 0o700 | group | others
 
 
 def _find(folder: Path, top: Path, above: str) -> Iterator[CorpusFile | Failure]:
@@ -92,3 +122,16 @@ def _file(path: Path, source: str) -> CorpusFile | Failure:
 def _readable(name: str) -> str:
     """A file name whose bytes are not UTF-8 gets U+FFFD in their place, since ids are stored as UTF-8."""
     return normalised(os.fsencode(name).decode("utf-8", "replace"))
+
+
+def _paths(corpus: Path) -> Iterable[Path]:
+    """The files of the corpus and the folders on the way to them."""
+    folders: set[Path] = {corpus} if corpus.is_dir() else set()
+    for file in find_files(corpus):
+        if not isinstance(file, CorpusFile):
+            continue
+        yield file.path
+        parents = iter(file.path.parents)
+        while corpus in (parent := next(parents)).parents:
+            folders.add(parent)
+    yield from folders

@@ -10,43 +10,12 @@ Windows knows no such bits; there nothing is done.
 import os
 import stat
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kraq_dspy.asset.corpus.files import CorpusFile, find_files
-
 ALL = 0o777
 _FILE = 0o666  # the bits of a folder that its files have as well
-
-
-def readers_of(corpus: Path) -> int:
-    """The permission bits that an index of the corpus may have: those of the account that makes it, and of a group and
-    of all others where they may read every file.
-
-    >>> oct(readers_of(Path("private.txt")))  # doctest: +SKIP
-    '0o700'
-    """
-    if os.name != "posix":
-        return ALL
-
-    group, others = 0o070, 0o007
-    groups: set[int] = set()
-    for path in _paths(corpus):
-        try:
-            status = path.stat()
-        except OSError:  # it went meanwhile, and is not read either
-            continue
-        need = stat.S_IXGRP if stat.S_ISDIR(status.st_mode) else stat.S_IRGRP
-        groups.add(status.st_gid)
-        if not status.st_mode & need:
-            group = 0
-        if not status.st_mode & need >> 3:
-            others = 0
-
-    if groups - {os.getegid()}:  # the group of the index will be another than that of a file
-        group = 0o070 if others else 0
-    return 0o700 | group | others
 
 
 def of_folder(path: Path) -> int:
@@ -148,16 +117,3 @@ def follow_index(path: Path) -> None:
     happens."""
     if path.parent.joinpath("manifest.json").is_file():
         follow(path.parent, path)
-
-
-def _paths(corpus: Path) -> Iterable[Path]:
-    """The files of the corpus and the folders on the way to them."""
-    folders: set[Path] = {corpus} if corpus.is_dir() else set()
-    for file in find_files(corpus):
-        if not isinstance(file, CorpusFile):
-            continue
-        yield file.path
-        parents = iter(file.path.parents)
-        while corpus in (parent := next(parents)).parents:
-            folders.add(parent)
-    yield from folders

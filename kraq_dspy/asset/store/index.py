@@ -99,7 +99,7 @@ class Index(StoredRecords, SharedByCopies):
     ) -> Self:
         """Create an empty index, open for writing. It replaces the remains of a killed `create`.
 
-        `readers` are the permission bits that its folder may have (`access.readers_of`). Raises
+        `readers` are the permission bits that its folder may have (`files.readers_of`). Raises
         IndexStateError if `path` already holds an index or anything else.
         """
         path = Path(path)

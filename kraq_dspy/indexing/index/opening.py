@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from kraq_dspy.asset.corpus.boilerplate import RepeatedLines
-from kraq_dspy.asset.corpus.files import CorpusFile, find_files
+from kraq_dspy.asset.corpus.files import CorpusFile, find_files, readers_of
 from kraq_dspy.asset.corpus.labels_file import LabelsFile
 from kraq_dspy.asset.corpus.load import cleaned_document, is_repeated, load_documents
 from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
@@ -27,7 +27,7 @@ from kraq_dspy.steps.kept import StoredSteps
 def open_for_build(out: Path, settings: Settings, embedder: Embedder, corpus: object = None) -> Index:
     """The index at `out`, new or to be brought up to date. Accounts that may not read the `corpus`, if that is a
     file or a folder, may not read the index."""
-    readers = access.readers_of(Path(corpus)) if isinstance(corpus, str | Path) else access.ALL
+    readers = readers_of(Path(corpus)) if isinstance(corpus, str | Path) else access.ALL
     if not (out / "manifest.json").exists():
         return Index.create(
             out, settings, encoder_name=embedder.name, encoder_dimension=embedder.dimension, readers=readers

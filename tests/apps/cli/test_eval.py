@@ -157,6 +157,7 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
         (["bench", "combined", "--data", "nowhere"], 1, "kraq bench fetch"),
         (["bench", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
         (["bench", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),
+        (["bench", "combined", "--lm", "m.gguf"], 2, "--lm gguf/m.gguf"),
         (["bench", "kraq-fig2"], 2, "Its command: kraq finetune generator"),
         (["bench", "list", "--paper", "bert"], 2, "No paper is called bert"),
         (["eval", "none.kraq", "q.csv"], 1, "There is no file 'q.csv'"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.store.faq import FAQ
+from kraq_dspy.asset.store.faq import FAQ, FaqCache
 from kraq_dspy.errors import ConfigError, FaqConflictError, FaqError, UnknownRecordError
 from kraq_dspy.records import Document
 from tests.kept import kept_index
@@ -57,7 +57,7 @@ def test_an_entry_is_added_with_its_source_and_another_answer_is_refused(
     [source] = entry["sources"]
     assert source["document_id"] == "byron"
     assert len(source["content_hash"]) == 32
-    with pytest.raises(FaqConflictError, match="Entry 1 answers this question already"):
+    with pytest.raises(FaqConflictError):
         kraq(capsys, "faq", "add", index, "who wrote don juan", "Keats.")
     replaced = as_json(capsys, "add", index, WHO, "George Byron.", "--replace", "--pending")
     assert (replaced["number"], replaced["version"], replaced["status"]) == (1, 2, "pending")
@@ -89,6 +89,15 @@ def test_entries_are_listed_by_status_approved_and_removed(index: Path, capsys: 
         "removed": [1],
         "left": {"pending": 0, "approved": 2, "stale": 0},
     }
+
+
+def test_the_list_says_how_often_programs_failed_and_with_what(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kraq(capsys, "faq", "add", index, WHO, "Lord Byron.")
+    faq = FaqCache(index / FAQ)
+    for number, failure in enumerate(["TimeoutError", "ModelError", "TimeoutError", ""]):
+        faq.collect(f"Where was poet {number} born?", "", (), failure)
+    faq.close()
+    assert "programs failed: 2 TimeoutError, 1 ModelError" in kraq(capsys, "faq", "list", index)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

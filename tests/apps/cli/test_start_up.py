@@ -5,7 +5,17 @@ import sys
 
 import pytest
 
-HEAVY = {"numpy", "dspy", "torch", "pyarrow", "starlette", "igraph", "sqlite3", "kraq_dspy.apps.cli.options"}
+HEAVY = {
+    "numpy",
+    "dspy",
+    "kraq_dspy.settings",
+    "torch",
+    "pyarrow",
+    "starlette",
+    "igraph",
+    "sqlite3",
+    "kraq_dspy.apps.cli.options",
+}
 SHOWN = f"""
 import sys
 from kraq_dspy.apps.cli import main

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy import add_documents, build_index, export_index, remove_documents, update_index
-from kraq_dspy.asset.store.access import copied_from, follow, readers_of
+from kraq_dspy.asset.corpus.files import readers_of
+from kraq_dspy.asset.store.access import copied_from, follow
 from kraq_dspy.asset.store.faq import FAQ, NewEntry
 from kraq_dspy.extend import FaqCache
 from tests.conftest import WarmShell

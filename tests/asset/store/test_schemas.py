@@ -56,7 +56,7 @@ def test_an_index_of_another_schema_is_named_and_made_again(command: Callable[[P
 def test_a_kept_index_with_labels_is_asked_in_a_scope_alone(tmp_path: Path) -> None:
     shutil.unpack_archive(HERE / f"schema-{LABELLED}.zip", tmp_path)
     with Workspace.open(tmp_path / "poets.kraq", embedder=EMBEDDER) as space:
-        with pytest.raises(ScopeError, match="who may read"):
+        with pytest.raises(ScopeError):
             space.retriever("adaptive")
         public = space.scoped(Scope(["public"]))
         hits = public.retriever("adaptive")("Who wrote Don Juan?", 5)

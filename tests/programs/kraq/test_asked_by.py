@@ -96,6 +96,19 @@ def test_the_language_of_passages_is_told_if_their_headings_may_announce_somethi
     assert told == [text] * bool(question)
 
 
+@pytest.mark.parametrize(
+    ("asked_by", "question"), [("model", "Who was Mira Tolan?"), ("templates", "Who was Zed Korr?")]
+)
+def test_what_a_models_summary_says_and_no_passage_is_not_asked_about(asked_by: str, question: str) -> None:
+    text = "Mira Tolan\nMira Tolan was an engineer from Harrow. She built a bridge in 1902."
+    narrow = community("a", 0, ("c",))
+    passages = ListedPassages([Chunk("c", "mira", 0, 0, len(text), text, 20)])
+    asking = AskedBy([narrow], passages, QuestionSettings(asked_by=asked_by), generator="openai/x")
+    wording = asking.template(narrow, "Zed Korr\nZed Korr was a poet from Norland. He wrote The Sea.")
+    assert wording is not None
+    assert wording.text == question
+
+
 def test_headings_that_no_summary_covers_are_asked_about_in_an_index(tmp_path: Path) -> None:
     sections = [
         "# Connecting an antenna\n\nConnect the cable to the Acme TV. Ask Globex for help with the Acme TV.",
