@@ -56,6 +56,15 @@ def test_human_questions_come_before_the_halves(human: int, of_second: int, verd
     assert decision.to_dict()["differences"]["human"]["n"] == 10
 
 
+@pytest.mark.parametrize(("n", "is_heard"), [(2, False), (3, True)])
+def test_human_questions_are_heard_from_three_on(n: int, is_heard: bool) -> None:
+    human = {"human": {f"human {number}": 1.0 for number in range(n)}}
+
+    decision = decide("a", "b", scores(made=40, own=40) | human, scores(made=20, own=20) | human)
+
+    assert ("human" in decision.differences) is is_heard
+
+
 def test_questions_that_one_system_has_no_score_for_are_left_out() -> None:
     first, second = scores(made=40, own=40), scores(made=40, own=40)
     del second["made"]["made 3"]

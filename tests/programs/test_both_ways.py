@@ -7,8 +7,9 @@ import math
 import pkgutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import dspy
@@ -356,6 +357,12 @@ def timeless(value: Any) -> Any:
     return value
 
 
+def stages(value: Any) -> Mapping[str, float]:
+    """The seconds of a prediction's stages; none for what is no prediction of a program."""
+    timings: Any = value.get("timings") if isinstance(value, dspy.Prediction) else {}
+    return asdict(timings) if hasattr(timings, "wall") else timings or {}
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Library) -> None:
     make, inputs = MODULES[module]
@@ -363,9 +370,12 @@ def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Lib
         inputs = {"chunks": list(library.records.chunks.values())}
     program = make(library)
     with dspy.context(lm=make_lm(RoleSettings(model="embedded"))):
+        started = perf_counter()
         called = program(**inputs)
+        took = perf_counter() - started
         awaited = asyncio.run(program.acall(**inputs))
     assert timeless(called) == timeless(awaited)
+    assert {name: seconds for name, seconds in stages(called).items() if not 0 <= seconds <= 10 * took} == {}
 
 
 LEARNS_NOTHING = {AdaptedRetriever, AnsweringFunction, VoteScore, WangScore}

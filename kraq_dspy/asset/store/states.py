@@ -162,11 +162,8 @@ def publish(root: Path) -> str:
     with writing_to(root):
         state = str(int(manifests.read_fields(root).get("state") or 0) + 1)
         fields = {**manifests.read_fields(root / DRAFT), "state": state}
-        for left in (*(root / DRAFT).glob("*-wal"), *(root / DRAFT).glob("*-shm")):  # of others that read the draft
-            left.unlink(missing_ok=True)  # and may take it with them
-        for left in list(
-            (root / DRAFT).rglob(".*.new*")
-        ):  # files that a killed writer was making, and SQLite's journals
+        of_readers = (*(root / DRAFT).glob("*-wal"), *(root / DRAFT).glob("*-shm"))  # who may take them with them
+        for left in (*of_readers, *(root / DRAFT).rglob(".*.new*")):  # or of a writer that was killed
             left.unlink(missing_ok=True)
         own_files.write_sums(root / DRAFT)
         manifests.write_fields(root / DRAFT, fields)

@@ -105,7 +105,7 @@ def test_a_draft_that_a_kill_left_behind_is_neither_noted_nor_kept(tmp_path: Pat
     with make(path) as index:
         index.add([chunk("a")])
         # as a writer leaves them that is killed while it replaces sums.json, or has SQLite write its file anew
-        left = (".sums.json.new", ".index.db.new", ".index.db.new-journal")
+        left = (".sums.json.new", ".index.db.new", ".index.db.new-journal", "a.db-wal", "a.db-shm")
         for name in left:
             (index.home / name).write_text("{")
         index.update_manifest(complete=True)
