@@ -49,9 +49,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 HEAVY = {
-    "torch": r"(import|from|importorskip\(.) ?(torch|transformers|sentence_transformers|peft)|tiny_models|\bfinetune\b",
+    "sources": r"tests\.(sources|patterns) import|ast\.parse",
+    "torch": r"(import|from|(importorskip|lazily)\(.) ?(torch|transformers|sentence_transformers|peft)|tiny_models|"
+    r"\bfinetune\b|rglob\(\"\*\.py",
     "clients": r"(import|from|importorskip\(.) ?(litellm|langchain|llama_index)",
-    "sources": r"tests\.(sources|patterns) import|ast\.parse|rglob\(\"\*\.py",
 }
 """What takes seconds to load, libraries and the package's sources: what the text of a test file has that loads it."""
 
@@ -105,7 +106,9 @@ def parser_of_this_process() -> None:
     if has_embedded_model():
         from kraq_dspy.embedded.reading.pipeline import pipeline
 
-        pipeline()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(sys.modules, "torch", None)  # which spaCy would import, a second and a half in each worker
+            pipeline()
 
 
 @pytest.fixture(autouse=True)
