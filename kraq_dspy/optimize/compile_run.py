@@ -271,7 +271,7 @@ def take_over(predictor: dspy.Predict, learned: dspy.Predict) -> bool:
     changed = is_reworded or learned_demos != [_values_of(demo, names) for demo in predictor.demos]
 
     demos = [dspy.Example(augmented=True, **values) for values in learned_demos]
-    if learned.signature is not predictor.signature and learned.signature.__name__ == NAMELESS:
+    if learned.signature.__name__ == NAMELESS:
         learned.signature.__name__ = predictor.signature.__name__
     predictor.signature, predictor.demos = learned.signature, demos
     return changed

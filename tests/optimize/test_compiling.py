@@ -136,6 +136,14 @@ def test_demonstrations_that_went_are_a_change_and_those_that_stayed_are_none() 
     assert predictor.demos == []
 
 
+@pytest.mark.parametrize(("name", "kept"), [("StringSignature", "AnswerQuestion"), ("AnswerBriefly", "AnswerBriefly")])
+def test_a_learned_signature_that_lost_its_name_has_that_of_the_step(name: str, kept: str) -> None:
+    predictor, learned = dspy.Predict(AnswerQuestion), dspy.Predict(dspy.Signature(AnswerQuestion.fields, "Answer."))
+    learned.signature.__name__ = name
+    assert take_over(predictor, learned)
+    assert predictor.signature.__name__ == kept
+
+
 def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(models: dict[str, dspy.LM]) -> None:
     def demos(threshold: float) -> int:
         compiled = compile_program(
