@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,17 @@ def test_a_narrow_community_is_asked_about_what_its_passages_tell_of_others_and_
     narrow = {"a": Analysis("", (BY_SALT,))}
     assert representatives(narrow, {"winter": 1.0})[0].question == BUILT.question
     assert representatives({id: Analysis("", (BY_SALT,)) for id in "abcd"}, {"winter": 1.0}) == []
+
+
+def test_a_statement_of_the_weightiest_name_comes_before_a_better_question_of_a_lesser_one() -> None:
+    spread = Asked("Who spread the road salt of Harrow in 1902?", "Mira Tolan", "who", 0.9, ("road salt",))
+    built = replace(BUILT, weight=0.5)
+    sentences = (
+        Sentence("Mira Tolan spread the road salt.", (SALT,), asked=(spread,)),
+        Sentence("Mira Tolan built the harbor bridge.", (BRIDGE,), asked=(built,)),
+    )
+    asked = representatives({"a": Analysis("", sentences)}, {"harbor bridge": 9.0, "road salt": 1.0})
+    assert [each.question for each in asked] == [built.question, spread.question]
 
 
 NEARNESS = """
