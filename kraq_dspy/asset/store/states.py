@@ -131,8 +131,7 @@ def begin_draft(root: Path, *, mend: bool = False) -> Lease:
             manifests.write_fields(root, fields)
 
         draft = _draft_fields(root)
-        is_of_now = draft is not None and draft["state"] == fields["state"]
-        if draft and is_of_now:
+        if draft is not None and draft["state"] == fields["state"]:
             if not fields["state"] or _is_sound(root / DRAFT, "mode=rw"):
                 return Lease(root / DRAFT, draft, None)
             logger.warning("%s is torn; kraq uses the last complete state", root / DRAFT)

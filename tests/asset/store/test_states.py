@@ -5,6 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from kraq_dspy import Index
 from kraq_dspy._internal.files import try_lock
 from kraq_dspy.asset.store import manifest as manifests, states
 from tests.asset.store.indexes import make
@@ -36,6 +37,14 @@ def test_many_readers_that_leave_at_once_give_back_what_nobody_reads(tmp_path: P
         sys.setswitchinterval(interval)
     states.give_back(root)  # what one kept from another's hands
     assert [path.name for path in (root / "states").iterdir()] == ["151"]
+
+
+def test_a_draft_of_a_former_state_is_not_gone_on_with(tmp_path: Path) -> None:
+    root = old_states(tmp_path / "x.kraq", 1)
+    former = shutil.copytree(root / "states" / "1", root / "draft")
+    (former / "left").touch()
+    with Index.open(root, write=True) as index:
+        assert not (index.home / "left").exists()
 
 
 def test_a_state_that_is_read_stays(tmp_path: Path) -> None:
