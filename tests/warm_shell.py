@@ -103,6 +103,10 @@ def warmed_up(index: Path) -> Any:
 def main(folder: Path) -> None:
     for name in IMPORTED:
         importlib.import_module(name)
+    from kraq_dspy.apps.cli.commands import HELP, load
+
+    for place in HELP:
+        load(place)
     _encoder = warmed_up(folder / "warm.kraq")  # held, so that its model stays in memory
     gc.collect()
     gc.freeze()  # forks neither look through what was imported nor copy its pages
