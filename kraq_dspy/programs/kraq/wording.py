@@ -224,9 +224,9 @@ def words_beyond(question: str, statement: str) -> str:
     """
     folded_statement = statement.casefold()
     strange = [name for name in names_in(question) if name not in folded_statement]
-    said = {*_words(statement), *_MAY_ASK_FOR}
-    said |= _ADDRESSED if "you" in said or "your" in said else set()
-    known = {_stem(form) for each in said for form in (each, base_of(each)) if form}
+    allowed = {*_words(statement), *_MAY_ASK_FOR}
+    allowed |= _ADDRESSED if "you" in allowed or "your" in allowed else set()
+    known = {_stem(form) for each in allowed for form in (each, base_of(each)) if form}
     strange += [each for each in _telling(question) if _stem(each) not in known]
     return f"says what the statement does not: {strange[0]}" if strange else ""
 
